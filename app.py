@@ -1,0 +1,379 @@
+"""How far AI training can scale: presets, curves, parallelism and limits, all computed by `model`."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from model import Configuration, load_presets, simulate, training_limits
+from model.export import complete_output
+from model.text import amount, degrees, degrees_in_words, duration, percent, plain, quantity, scientific
+
+st.set_page_config(page_title="How far can AI training scale?", page_icon="📈", layout="wide")
+
+TERMS = {
+    "Training compute": "The arithmetic of a whole training run, in FLOP: 6 for each active parameter and token.",
+    "MFU": "Model FLOP utilization: the share of the GPUs' peak FLOP/s that goes into the model's own arithmetic.",
+    "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
+    "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. Linear scaling "
+    "ends at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
+    "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond it, the steps that must "
+    "follow one another take longer than the run may, because every message and every matmul has a latency.",
+    "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
+    "TP": "Tensor parallel: GPUs split each weight matrix, along d_model and d_ff, and add up results at every layer.",
+    "PP": "Pipeline parallel: GPUs hold successive layers and pass activations on from stage to stage.",
+    "EP": "Expert parallel: GPUs hold different experts of a sparse model, and tokens travel to theirs.",
+    "Microbatch": "A piece of the batch that moves through the pipeline by itself, so that every stage has work.",
+    "Schedule": "The order of work in a pipeline. 1F1B alternates forward and backward passes; zero-bubble fills the "
+    "waiting at the start and the end (the bubble) with weight gradients.",
+    "Sparse": "A mixture of experts: each layer has several, and a token visits one. In a dense model there are none.",
+    "Network level": "GPUs are joined in growing groups, such as nodes and clusters of nodes, by ever slower links.",
+}
+COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
+DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # beyond six configurations, by how they look in a line of text
+DEGREES = {"DP": "dp", "TP": "tp", "PP": "pp", "EP": "ep"}
+DEGREE_SHAPES = ["circle", "square", "triangle-up", "diamond"]
+DEGREE_DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
+POWER_OF_TEN = (
+    "datum.value < 1e4 ? format(datum.value, ',') : '10' + replace(slice(DIGITS, POWER / 10, POWER / 10 + 1), '⁰', '')"
+    " + slice(DIGITS, POWER % 10, POWER % 10 + 1)"
+).replace("POWER", "round(log(datum.value) / LN10)").replace("DIGITS", "'⁰¹²³⁴⁵⁶⁷⁸⁹'")
+
+Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
+
+presets = st.cache_resource(load_presets, show_spinner=False)()
+
+
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs={Configuration: Configuration.model_dump_json})
+def run(configuration: Configuration) -> pd.DataFrame:
+    """The sweep of a configuration, simulated once."""
+    return simulate(configuration)
+
+
+def swatch(style: tuple[str, str]) -> str:
+    """A piece of a configuration's line, in Markdown."""
+    colour, dash = style
+    return f":{colour}[{dash}{dash}]\u2002"
+
+
+def decades(*columns: pd.Series) -> list[float]:
+    """The powers of ten around all values."""
+    low = min(column.min() for column in columns)
+    high = max(column.max() for column in columns)
+    return [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+
+
+def log_axis(channel, field: str, title: str, ticks: list[float], **axis):
+    scale = alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False)
+    return channel(f"{field}:Q", scale=scale, title=title, axis=alt.Axis(values=ticks, labelExpr=POWER_OF_TEN, **axis))
+
+
+def flop_axis(field: str, ticks: list[float]) -> alt.X:
+    return log_axis(alt.X, field, "Training compute (FLOP)", ticks)
+
+
+def colour_of(styles: Styles) -> alt.Color:
+    scale = alt.Scale(domain=list(styles), range=[colour for colour, _ in styles.values()])
+    return alt.Color("configuration:N", scale=scale, legend=None)
+
+
+def dash_of(styles: Styles) -> alt.StrokeDash:
+    scale = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
+    return alt.StrokeDash("configuration:N", scale=scale, legend=None)
+
+
+def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
+    return chart.properties(height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}).configure_axis(
+        labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
+    )
+
+
+def facts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Everything about each point in words, by the titles that its tooltip shows."""
+    strategies = zip(frame["dp"], frame["tp_model"], frame["tp_ff"], frame["pp"], frame["ep"])
+    return pd.DataFrame(
+        {
+            "Configuration": frame["configuration"],
+            "Training compute": frame["training_flop"].map(scientific) + " FLOP",
+            "MFU": frame["mfu"].map(partial(percent, decimals=1)),
+            "Share of peak sustained": frame["fraction_of_peak"].map(partial(percent, decimals=1)),
+            "Parameters": frame["params"].map(amount),
+            "Active parameters": frame["active_params"].map(amount),
+            "Training tokens": frame["dataset_tokens"].map(amount),
+            "Batch": frame["batch_tokens"].map(amount) + " tokens",
+            "GPUs": frame["n_gpus"].map(amount),
+            "Parallelism": [degrees_in_words(*strategy) for strategy in strategies],
+            "Microbatches": frame["microbatches"].map(amount),
+            "Schedule": frame["schedule"],
+            "Training time": frame["training_s"].map(duration),
+        }
+    )
+
+
+def tooltip(*titles: str) -> list[alt.Tooltip]:
+    return [alt.Tooltip(f"{title}:N", title=title) for title in titles]
+
+
+def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.LayerChart:
+    """MFU against training compute, a line per configuration."""
+    words = facts(frame)
+    points = words.assign(configuration=frame["configuration"], training_flop=frame["training_flop"], mfu=frame["mfu"])
+    share = alt.Y("mfu:Q", title="MFU", axis=alt.Axis(format="%", titleAngle=0, titleAlign="left", titleY=-14))
+    curves = alt.Chart(points).encode(flop_axis("training_flop", decades(frame["training_flop"])), share, colour_of(styles))
+    nearest = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
+    dots = curves.mark_point(filled=True, opacity=1).encode(
+        size=alt.when(nearest).then(alt.value(120)).otherwise(alt.value(20)), tooltip=tooltip(*words)
+    )
+    ends = alt.Chart(limits[["configuration", "linear_scaling_end_flop", "mfu"]].dropna())
+    diamonds = ends.mark_point(shape="diamond", filled=True, size=160, opacity=1).encode(
+        alt.X("linear_scaling_end_flop:Q"), alt.Y("mfu:Q"), colour_of(styles)
+    )
+    references = alt.Chart(reference_lines).encode(alt.Y("mfu:Q"), colour_of(styles))
+    rules = references.mark_rule(strokeDash=[3, 3])
+    labels = references.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
+        text="label:N", x=alt.value(0)
+    )
+    lines = curves.mark_line(strokeWidth=2).encode(dash_of(styles))
+    return finished(alt.layer(rules, labels, lines, diamonds, dots.add_params(nearest)), 440)
+
+
+def degrees_chart(frame, colour: str, flop_ticks: list[float], degree_ticks: list[float]) -> alt.Chart:
+    """The degrees in the columns DP, TP, PP and EP against training compute."""
+    kinds = list(DEGREES)
+    words = facts(frame)
+    points = words.join(frame[["training_flop", *kinds]])
+    legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=0.01, symbolDash=[1, 0], labelFontSize=13, padding=0, offset=8)
+    chart = (
+        alt.Chart(points)
+        .transform_fold(kinds, as_=["kind", "degree"])
+        .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(filled=True, size=36, opacity=1))
+        .encode(
+            flop_axis("training_flop", flop_ticks),
+            log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-14),
+            alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=DEGREE_SHAPES), legend=legend),
+            alt.StrokeDash("kind:N", scale=alt.Scale(domain=kinds, range=DEGREE_DASHES), legend=legend),
+            color=alt.value(colour),
+            tooltip=[*tooltip("Configuration"), alt.Tooltip("kind:N", title="Kind"), alt.Tooltip("degree:Q", title="Degree", format=",")] + tooltip(*words.columns[1:]),
+        )
+    )
+    return finished(chart, 320)
+
+
+def over_levels(configuration: Configuration, frame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each network level in words, and the degrees over it as columns."""
+    for index, level in enumerate(configuration.network):
+        below = "GPUs" if index == 0 else "of the level below"
+        joins = f"joins {amount(level.size)} {below}" if level.size else "joins the rest"
+        yield (
+            f"**{plain(level.name)}** {joins}, {quantity(level.bandwidth, 'B/s')} per GPU",
+            frame.assign(
+                DP=[levels[index] for levels in frame["dp_levels"]],
+                TP=[d_model[index] * d_ff[index] for d_model, d_ff in zip(frame["tp_model_levels"], frame["tp_ff_levels"])],
+                PP=[levels[index] for levels in frame["pp_levels"]],
+                EP=[levels[index] for levels in frame["ep_levels"]],
+            ),
+        )
+
+
+def limits_chart(limits, styles: Styles) -> alt.LayerChart:
+    """From the end of linear scaling to the latency wall, a row per configuration."""
+    start = limits["linear_scaling_end_flop"].fillna(limits["latency_wall_flop"])
+    rows = limits[["configuration", "linear_scaling_end_flop", "latency_wall_flop"]].assign(
+        start=start,
+        **{
+            "Linear scaling ends at": limits["linear_scaling_end_flop"].map(scientific) + " FLOP",
+            "Latency wall": limits["latency_wall_flop"].map(scientific) + " FLOP",
+        },
+    )
+    ticks = decades(start, limits["latency_wall_flop"])
+    base = alt.Chart(rows).encode(
+        alt.Y("configuration:N", sort=None, axis=None),
+        colour_of(styles),
+        tooltip=tooltip("configuration", "Linear scaling ends at", "Latency wall"),
+    )
+    names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13).encode(x=alt.value(0), text="configuration:N")
+    spans = base.mark_rule(strokeWidth=3).encode(flop_axis("start", ticks), alt.X2("latency_wall_flop:Q"))
+    ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1).encode(alt.X("linear_scaling_end_flop:Q"))
+    walls = base.mark_tick(thickness=4, size=18, opacity=1).encode(alt.X("latency_wall_flop:Q"))
+    return finished(alt.layer(names, spans, ends, walls), 44 * len(limits) + 60)
+
+
+def limits_table(limits, styles: Styles) -> pd.DataFrame:
+    """The limits in words, a row per configuration."""
+    flop = limits[["linear_scaling_end_flop", "last_above_flop", "latency_wall_flop"]].map(scientific)
+    return pd.DataFrame(
+        {
+            "Configuration": [f"{swatch(styles[name])}{plain(name)}" for name in limits["configuration"]],
+            "GPU": limits["gpu"].map(plain),
+            "Model": limits["sparse"].map({True: "sparse", False: "dense"}),
+            "Linear scaling ends (FLOP)": flop["linear_scaling_end_flop"],
+            "Last above (FLOP)": flop["last_above_flop"],
+            "Crosses again": limits["recrosses"].map({True: "yes", False: "no"}),
+            "Parameters": limits["params"].map(amount),
+            "GPUs": limits["n_gpus"].map(amount),
+            "Parallelism": [degrees(*row) for row in zip(*(limits[column] for column in DEGREES.values()))],
+            "MFU": limits["mfu"].map(percent),
+            "Latency wall (FLOP)": flop["latency_wall_flop"],
+        }
+    ).set_index("Configuration")
+
+
+# What is run
+
+with st.sidebar:
+    title = st.selectbox("Preset", list(presets), key="preset", bind="query-params", help="Configurations to compare.")
+    preset = presets[title]
+    st.caption(plain(preset.description))
+    st.caption(f"Source: {plain(preset.source)}")
+    st.subheader("Configurations", help="Tick what the charts, the table and the download include.", anchor=False)
+    styles = {
+        configuration.name: (COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)])
+        for index, configuration in enumerate(preset.configurations)
+    }
+    included = [
+        configuration
+        for configuration in preset.configurations
+        if st.checkbox(
+            f"{swatch(styles[configuration.name])}{plain(configuration.name)}",
+            value=True,
+            key=f"include {configuration.name} of {title}",
+            persist_state="session",
+        )
+    ]
+
+# What comes of it
+
+st.title("How far can AI training scale?", anchor=False)
+st.markdown(
+    "The largest training runs that moving data allows, inside GPUs and between them, after "
+    "[Erdil & Schneider-Joseph 2024](https://arxiv.org/abs/2411.01137). **An upper bound:** attention, failures, "
+    "stragglers and network congestion are left out."
+)
+if not included:
+    st.info("Tick at least one configuration in the sidebar.", icon=":material/check_box:")
+    st.stop()
+
+runs = {configuration.name: run(configuration) for configuration in included}
+for name, frame in runs.items():
+    if frame.empty:
+        st.error(f"**{plain(name)}** has no feasible run. {plain(frame.attrs['reason'])}", icon=":material/block:")
+feasible = {configuration.name: configuration for configuration in included if not runs[configuration.name].empty}
+if not feasible:
+    st.stop()
+results = pd.concat([runs[name] for name in feasible], ignore_index=True)
+
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+    selected = feasible[
+        st.selectbox("Selected configuration", list(feasible), key="configuration", bind="query-params", width=340)
+    ]
+    st.download_button(
+        "Complete output (JSON)",
+        partial(complete_output, title, included, results),
+        file_name="complete-output.json",
+        mime="application/json",
+        on_click="ignore",
+        icon=":material/download:",
+        help="The configurations as they were run, and every column of every point of their curves.",
+    )
+headline = st.container(border=True)
+utilization, parallelism, maximum = st.tabs(
+    ["Utilization", "Parallelism", "Maximum training compute"], key="view", bind="query-params"
+)
+maximum_card = maximum.container(border=True)
+threshold = maximum_card.slider(
+    "Threshold, as a share of peak sustained",
+    *(50, 99, 80),
+    format="%d%%",
+    key="threshold",
+    bind="query-params",
+    width=400,
+    help=f"{TERMS['Peak sustained']} {TERMS['Linear scaling']}",
+)
+limits = training_limits(results, threshold / 100)
+
+with headline:
+    limit = limits.set_index("configuration").loc[selected.name]
+    at_end = runs[selected.name].query("training_flop == @limit.linear_scaling_end_flop")
+    metrics = st.grid(5, min_column_width=150)
+    metrics.metric("Linear scaling ends", f"{scientific(limit.linear_scaling_end_flop)} FLOP", help=TERMS["Linear scaling"])
+    metrics.metric("Parameters", amount(limit.params), help="Of the model where linear scaling ends.")
+    metrics.metric("GPUs", amount(limit.n_gpus), help="Of the cluster that trains it.")
+    metrics.metric("MFU", percent(limit.mfu), help=f"{TERMS['MFU']} Here where linear scaling ends.")
+    metrics.metric("Latency wall", f"{scientific(limit.latency_wall_flop)} FLOP", help=TERMS["Latency wall"])
+    if at_end.empty:
+        st.caption(f"MFU stays above {threshold}% of peak sustained up to the latency wall.")
+    for point in facts(at_end).to_dict("records"):
+        st.caption(
+            f"Where linear scaling ends: {plain(point['Parallelism'])}; {point['Microbatches']} microbatches, "
+            f"{point['Schedule']} schedule; trained in {point['Training time']}.",
+            help="  \n".join(f"**{term}** {TERMS[term]}" for term in ("DP", "TP", "PP", "EP", "Microbatch", "Schedule")),
+        )
+
+if utilization.open:
+    with utilization, st.container(border=True):
+        with st.container(horizontal=True, gap="medium"):
+            for name in feasible:
+                st.markdown(f"{swatch(styles[name])}{plain(name)}")
+            st.markdown("◆ linear scaling ends", help=TERMS["Linear scaling"])
+        peak = selected.gpu.effective_utilization
+        reference_lines = pd.DataFrame(
+            {
+                "configuration": selected.name,
+                "mfu": [peak, peak * threshold / 100],
+                "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
+            }
+        )
+        ends = ", ".join(
+            f"{row.configuration} {scientific(row.linear_scaling_end_flop)} FLOP" for row in limits.itertuples()
+        )
+        st.altair_chart(
+            utilization_chart(results, limits, styles, reference_lines),
+            alt=f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {ends}.",
+        )
+
+if parallelism.open:
+    with parallelism:
+        flop_ticks = decades(results["training_flop"])
+        degree_ticks = decades(*(results[column] for column in DEGREES.values()))
+        st.markdown("**Degrees of parallelism** of the fastest strategy", help="  \n".join(f"**{kind}** {TERMS[kind]}" for kind in DEGREES))
+        panels = st.grid(2, min_column_width=340, border=True)
+        for name in feasible:
+            with panels.cell():
+                st.markdown(f"{swatch(styles[name])}**{plain(name)}**")
+                st.altair_chart(
+                    degrees_chart(
+                        runs[name].assign(**{kind: runs[name][column] for kind, column in DEGREES.items()}),
+                        styles[name][0],
+                        flop_ticks,
+                        degree_ticks,
+                    ),
+                    alt=f"Degrees of data, tensor, pipeline and expert parallelism of {name} against training compute, "
+                    "both on logarithmic scales.",
+                )
+        st.markdown(f"**{plain(selected.name)} over the levels of its network**", help=TERMS["Network level"])
+        panels = st.grid(2, min_column_width=340, border=True)
+        for level, at_level in over_levels(selected, runs[selected.name]):
+            with panels.cell():
+                st.markdown(level)
+                st.altair_chart(
+                    degrees_chart(at_level, styles[selected.name][0], flop_ticks, degree_ticks),
+                    alt=f"The same degrees of {selected.name} over one network level. {level}",
+                )
+
+if maximum.open:
+    with maximum_card:
+        st.altair_chart(
+            limits_chart(limits, styles), alt="For each configuration, from where linear scaling ends to the latency wall."
+        )
+        st.table(limits_table(limits, styles), border="horizontal", alt="Limits of each configuration at the threshold.")
+        st.caption(
+            "Parameters, GPUs, parallelism and MFU are those where linear scaling ends. Curves are jagged, because sizes are "
+            "round numbers: *last above* is the last training run above the threshold, and *crosses again* says whether "
+            "MFU rises above it once more."
+        )
+
+with st.expander("What the words mean", icon=":material/menu_book:"):
+    st.markdown("\n".join(f"- **{term}.** {meaning}" for term, meaning in TERMS.items()))

@@ -1,0 +1,402 @@
+"""What is simulated: the configuration schema, validated, frozen and readable as JSON.
+
+Every limit, unit and default of an input is stated here, once, in the field that owns it.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+MAX_D_MODEL = 2**24
+TOKENS_DEFAULT = 2048 * 2048
+FLOP_REFERENCE = 3e23
+
+
+class Schema(BaseModel):
+    """Frozen, closed to unknown fields, strict about types; infinities travel through JSON as strings."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        ser_json_inf_nan="strings",
+    )
+
+
+def field(title: str, description: str, *, unit: str = "", **constraints: Any) -> Any:
+    """A pydantic field with the title, one-line description and unit the screen shows."""
+    return Field(title=title, description=description, json_schema_extra={"unit": unit}, **constraints)
+
+
+def _as_tuple(value: Any) -> Any:
+    """JSON and YAML know only lists."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _infinity_from_text(value: Any) -> Any:
+    return math.inf if value in ("Infinity", "inf") else value
+
+
+def _bits_from_text(value: Any) -> Any:
+    """Object keys are always text in JSON."""
+    if isinstance(value, dict):
+        return {int(key) if isinstance(key, str) and key.isdecimal() else key: rate for key, rate in value.items()}
+    return value
+
+
+# Bounds wide enough for any machine and narrow enough that no product of quantities overflows a float.
+Bandwidth = Annotated[float, Field(ge=1e3, le=1e21)]
+Bytes = Annotated[float, Field(ge=1e3, le=1e18)]
+Latency = Annotated[float, Field(ge=0, le=10)]
+LevelBandwidth = Annotated[float, Field(allow_inf_nan=True, ge=1e3), BeforeValidator(_infinity_from_text)]
+Degree = Annotated[int, Field(ge=1, le=2**62)]
+Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
+
+
+class Gpu(Schema):
+    """One accelerator and its memory hierarchy (spec section 2)."""
+
+    name: str = field("GPU", "Name of the accelerator.", min_length=1, max_length=80)
+    flop_per_clock_per_thread: Annotated[
+        dict[Annotated[int, Field(ge=1, le=128)], Annotated[float, Field(gt=0, le=1e6)]],
+        BeforeValidator(_bits_from_text),
+    ] = field(
+        "FLOP per clock per thread",
+        "Arithmetic rate at each precision, dense, with 128 threads to a streaming multiprocessor (SM).",
+        unit="FLOP/clock/thread",
+        min_length=1,
+        max_length=8,
+    )
+    precision_bits: int = field("Precision", "Width of the numbers that are multiplied and sent.", unit="bits")
+    register_bytes_per_block: Bytes = field(
+        "Registers per processing block", "Register file of one of an SM's four processing blocks.", unit="B"
+    )
+    sm_count: int = field("SMs", "Number of streaming multiprocessors.", ge=1, le=10**6)
+    l2_bandwidth: Bandwidth = field("L2 bandwidth", "Read and write bandwidth of the L2 cache.", unit="B/s")
+    l2_bytes: Bytes = field("L2 cache", "Size of the L2 cache.", unit="B")
+    hbm_bandwidth: Bandwidth = field("Memory bandwidth", "Bandwidth of the GPU's memory (HBM).", unit="B/s")
+    hbm_bytes: Bytes = field("Memory", "Size of the GPU's memory (HBM).", unit="B")
+    max_clock_hz: float = field("Maximum clock", "Clock at which peak FLOP/s are counted.", unit="Hz", ge=1e6, le=1e12)
+    effective_utilization: float = field(
+        "Effective utilisation",
+        "Sustained over peak FLOP/s in long runs of large matmuls: the most MFU can be.",
+        gt=0,
+        le=1,
+    )
+    distributed_shared_memory: bool = field(
+        "Distributed shared memory", "Whether SMs read each other's shared memory without passing through L2."
+    )
+    matmul_latency_s: Latency = field("Matmul latency", "Fixed cost of starting and ending one matmul.", unit="s")
+    price_usd: float | None = field("Price", "Price of one GPU, if known.", unit="US$", default=None, ge=0, le=1e9)
+    power_w: float | None = field("Power", "Board power of one GPU, if known.", unit="W", default=None, ge=0, le=1e6)
+    sources: Texts = field("Sources", "Where the figures are from.", default=())
+    guesses: Texts = field("Guesses", "Fields whose value is a guess.", default=())
+
+    @field_validator("precision_bits")
+    @classmethod
+    def _precision_has_a_rate(cls, bits: int, info: ValidationInfo) -> int:
+        rates = info.data.get("flop_per_clock_per_thread", {bits: None})
+        if bits not in rates:
+            raise ValueError(f"precision_bits must be one of flop_per_clock_per_thread's: {', '.join(map(str, rates))}")
+        return bits
+
+    @field_validator("guesses")
+    @classmethod
+    def _guesses_are_fields(cls, guesses: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in guesses if name not in cls.model_fields and name != "network"]
+        if unknown:
+            raise ValueError(f"guesses names {', '.join(unknown)}, which is no field of a GPU")
+        return guesses
+
+    @property
+    def word_bytes(self) -> float:
+        """Bytes of one number."""
+        return self.precision_bits / 8
+
+    @property
+    def max_flop_per_s(self) -> float:
+        """Peak FLOP/s at the maximum clock; MFU is relative to this."""
+        return self.flop_per_clock_per_thread[self.precision_bits] * 128 * self.sm_count * self.max_clock_hz
+
+    @property
+    def flop_per_s(self) -> float:
+        """Sustained FLOP/s."""
+        return self.effective_utilization * self.max_flop_per_s
+
+
+class NetworkLevel(Schema):
+    """One level of the network hierarchy (spec section 3)."""
+
+    name: str = field("Level", "Name of the level.", min_length=1, max_length=80)
+    bandwidth: LevelBandwidth = field(
+        "Bandwidth per GPU",
+        "Reads and writes together: a GPU that sends another 1 byte each second is 2 B/s. May be infinite.",
+        unit="B/s",
+    )
+    latency_s: Latency = field("Latency", "Latency of a point-to-point message.", unit="s")
+    size: int | None = field(
+        "Size",
+        "How many units of the level below it joins (GPUs, for the innermost). "
+        "None for the outermost, which joins the rest.",
+        default=None,
+        ge=1,
+        le=2**20,
+    )
+
+
+class ChinchillaDataset(Schema):
+    """D = tokens_per_parameter · N (Hoffmann et al. 2022)."""
+
+    law: Literal["chinchilla"] = "chinchilla"
+    tokens_per_parameter: float = field("Tokens per parameter", "20 is compute-optimal.", default=20, gt=0, le=1e6)
+
+
+class PowerDataset(Schema):
+    """D = coefficient · N^exponent."""
+
+    law: Literal["power"]
+    coefficient: float = field("Coefficient", "Tokens at one parameter.", unit="tokens", gt=0, le=1e12)
+    exponent: float = field("Exponent", "Growth of dataset tokens with parameters.", ge=0, le=2)
+
+
+class HoffmannDepth(Schema):
+    """n_layers = 0.10056 · (d_model · d_ff)^0.3751 (fit to Hoffmann et al. 2022)."""
+
+    law: Literal["hoffmann"] = "hoffmann"
+
+
+class PowerDepth(Schema):
+    """n_layers = coefficient · (d_model · d_ff)^exponent."""
+
+    law: Literal["power"]
+    coefficient: float = field("Coefficient", "Layers at d_model · d_ff = 1.", gt=0, le=1e9)
+    exponent: float = field("Exponent", "Growth of layers with d_model · d_ff.", ge=-1, le=1)
+
+
+class FixedDepth(Schema):
+    """The same number of layers at every width."""
+
+    law: Literal["fixed"]
+    n_layers: int = field("Layers", "Number of layers at every width.", ge=1, le=2**20)
+
+
+class DenseSparsity(Schema):
+    """No experts: every parameter is active."""
+
+    law: Literal["dense"] = "dense"
+
+
+class LinearWidthSparsity(Schema):
+    """E = 8 · (d_model · d_ff / (4 · 12288²))^0.5."""
+
+    law: Literal["linear-width"]
+
+
+class FixedSparsity(Schema):
+    """The same number of experts at every width."""
+
+    law: Literal["fixed"]
+    factor: int = field("Experts", "Experts per block, of which a token visits one.", ge=1, le=2**16)
+
+
+class DefaultBatch(Schema):
+    """Batch ∝ training FLOP^(1/6), 4 Mi tokens at 3e23 FLOP (Erdil & Schneider-Joseph 2024)."""
+
+    law: Literal["default"] = "default"
+
+
+class ConstantBatch(Schema):
+    """The same batch at every scale."""
+
+    law: Literal["constant"]
+    tokens: float = field(
+        "Batch", "Tokens per batch at every scale.", unit="tokens", default=TOKENS_DEFAULT, ge=1, le=1e15
+    )
+
+
+class DeepSeekBatch(Schema):
+    """Batch = 0.2920 · training FLOP^0.3271 tokens (Bi et al. 2024)."""
+
+    law: Literal["deepseek"]
+
+
+class ZhangBatch(Schema):
+    """Batch = 17.75 · dataset tokens^0.47 tokens (Zhang et al. 2024)."""
+
+    law: Literal["zhang"]
+
+
+class PowerBatch(Schema):
+    """Batch = tokens_at_reference · (training FLOP / reference_flop)^exponent."""
+
+    law: Literal["power"]
+    tokens_at_reference: float = field(
+        "Batch at the reference", "Tokens per batch at the reference FLOP.", unit="tokens", ge=1, le=1e15
+    )
+    reference_flop: float = field("Reference", "Training FLOP of the reference.", unit="FLOP", ge=1e12, le=1e36)
+    exponent: float = field("Exponent", "Growth of the batch with training FLOP.", ge=0, le=1)
+
+
+DatasetLaw = Annotated[ChinchillaDataset | PowerDataset, Field(discriminator="law")]
+DepthLaw = Annotated[HoffmannDepth | PowerDepth | FixedDepth, Field(discriminator="law")]
+SparsityLaw = Annotated[DenseSparsity | LinearWidthSparsity | FixedSparsity, Field(discriminator="law")]
+BatchLaw = Annotated[DefaultBatch | ConstantBatch | DeepSeekBatch | ZhangBatch | PowerBatch, Field(discriminator="law")]
+
+
+class ScalingLaws(Schema):
+    """How a transformer and its training grow with its width (spec section 1)."""
+
+    d_ff_ratio: float = field("d_ff / d_model", "Width of the feed-forward block over d_model.", default=4, gt=0, le=64)
+    sequence_length: int = field("Sequence length", "Tokens per sequence.", unit="tokens", default=2048, ge=1, le=2**24)
+    dataset: DatasetLaw = field("Dataset", "Tokens trained on.", default=ChinchillaDataset())
+    depth: DepthLaw = field("Depth", "Number of layers.", default=HoffmannDepth())
+    sparsity: SparsityLaw = field("Sparsity", "Experts per block.", default=DenseSparsity())
+    batch: BatchLaw = field("Batch", "Tokens per gradient step.", default=DefaultBatch())
+
+
+class Assumptions(Schema):
+    """How long the run may take and what its software can do (spec sections 4 and 5)."""
+
+    training_months: float = field("Training time", "Longest allowed run.", unit="months", default=3, gt=0, le=1200)
+    overlap_tp: bool = field("Overlap TP", "Tensor-parallel communication overlaps compute.", default=True)
+    overlap_pp: bool = field("Overlap PP and EP", "Pipeline and expert communication overlap compute.", default=True)
+    overlap_dp: bool = field("Overlap DP", "Data-parallel communication overlaps compute.", default=False)
+    zero_bubble: bool = field("Zero-bubble schedule", "Try the zero-bubble schedule besides 1F1B.", default=True)
+    interleaving: bool = field(
+        "Interleaving", "1F1B gives each pipeline stage several groups of layers, one layer each.", default=True
+    )
+    activations: Literal["ignored", "recomputed", "stored"] = field(
+        "Activations", "Whether stored activations count against memory, or are recomputed.", default="ignored"
+    )
+
+
+class Sweep(Schema):
+    """The widths of one curve: multiples with at most 4 significant bits (spec section 1)."""
+
+    d_model_min: int = field("Smallest d_model", "Where the sweep starts.", default=12288, ge=1, le=MAX_D_MODEL)
+    d_model_max: int = field("Largest d_model", "Where the sweep ends.", default=1572864, ge=1, le=MAX_D_MODEL)
+    d_model_multiple: int = field(
+        "Step of d_model", "Widths are multiples of this.", default=2048, ge=1, le=MAX_D_MODEL
+    )
+
+    @field_validator("d_model_max")
+    @classmethod
+    def _ends_in_order(cls, largest: int, info: ValidationInfo) -> int:
+        if largest < info.data.get("d_model_min", largest):
+            raise ValueError(f"d_model_max must not be below d_model_min, {info.data['d_model_min']}")
+        return largest
+
+
+Network = Annotated[tuple[NetworkLevel, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
+
+
+def _check_sizes(network: tuple[NetworkLevel, ...]) -> tuple[NetworkLevel, ...]:
+    for index, level in enumerate(network[:-1]):
+        if level.size is None:
+            raise ValueError(f"network.{index}.size is missing: every level but the outermost has a size")
+    if network[-1].size is not None:
+        raise ValueError(
+            f"network.{len(network) - 1}.size is {network[-1].size}, "
+            "but the outermost level has no size: it joins the rest"
+        )
+    return network
+
+
+class Configuration(Schema):
+    """Everything one curve depends on."""
+
+    name: str = field("Name", "Name of the configuration.", min_length=1, max_length=80)
+    gpu: Gpu = field("GPU", "The accelerator.")
+    network: Network = field("Network", "Levels of the network, innermost first.")
+    scaling: ScalingLaws = field("Scaling laws", "How the model grows.", default=ScalingLaws())
+    assumptions: Assumptions = field("Assumptions", "Parallelism, communication, run time.", default=Assumptions())
+    sweep: Sweep = field("Sweep", "Widths of the curve.", default=Sweep())
+
+    _sizes = field_validator("network")(_check_sizes)
+
+
+class Hardware(Schema):
+    """An entry of the hardware catalogue."""
+
+    gpu: Gpu
+    network: Network
+
+    _sizes = field_validator("network")(_check_sizes)
+
+
+class Preset(Schema):
+    """A titled list of configurations to compare."""
+
+    title: str = field("Title", "Name of the preset.", min_length=1, max_length=120)
+    description: str = field("Description", "What the preset shows.", max_length=2000)
+    source: str = field("Source", "Where it is from.", max_length=500)
+    configurations: Annotated[tuple[Configuration, ...], BeforeValidator(_as_tuple)] = field(
+        "Configurations", "What is compared.", min_length=1, max_length=100
+    )
+
+    @field_validator("configurations")
+    @classmethod
+    def _names_differ(cls, configurations: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
+        names = [configuration.name for configuration in configurations]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"configurations must have different names, got {', '.join(map(repr, repeated))} repeated")
+        return configurations
+
+
+class Shape(Schema):
+    """One model and its batch (spec section 1)."""
+
+    d_model: int = field("d_model", "Width.", ge=1, le=MAX_D_MODEL)
+    d_ff: int = field("d_ff", "Width of the feed-forward block.", ge=1, le=64 * MAX_D_MODEL)
+    n_layers: int = field("Layers", "Number of layers.", ge=1, le=2**62)
+    sparsity: int = field("Sparsity", "Experts per block.", default=1, ge=1, le=2**62)
+    batch_tokens: int = field("Batch", "Tokens per gradient step.", unit="tokens", ge=1, le=2**53)
+
+
+class Strategy(Schema):
+    """How one step is split over the cluster: each degree over the network levels, innermost first (spec section 4)."""
+
+    dp: Degrees = field("Data parallel", "Copies of the model.")
+    tp_model: Degrees = field("Tensor parallel, d_model", "Shards of d_model.")
+    tp_ff: Degrees = field("Tensor parallel, d_ff", "Shards of d_ff.")
+    pp: Degrees = field("Pipeline parallel", "Stages.")
+    ep: Degrees = field("Expert parallel", "Shards of the experts.")
+    microbatches: int = field("Microbatches", "Microbatches per pipeline and batch.", default=1, ge=1, le=2**53)
+    interleaving: int = field("Interleaving", "Groups of layers per stage.", default=1, ge=1, le=2**53)
+    schedule: Literal["1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule.", default="1F1B")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Strategy":
+        levels = {name: len(getattr(self, name)) for name in ("dp", "tp_model", "tp_ff", "pp", "ep")}
+        if len(set(levels.values())) > 1:
+            raise ValueError(f"dp, tp_model, tp_ff, pp and ep must have one degree per network level, got {levels}")
+        if self.schedule == "zero-bubble":
+            stages = math.prod(self.pp)
+            if self.interleaving != 1 or self.microbatches < 2 * stages:
+                raise ValueError(
+                    f"the zero-bubble schedule needs interleaving 1 and at least 2 · PP = {2 * stages} microbatches, "
+                    f"got interleaving {self.interleaving} and {self.microbatches} microbatches"
+                )
+        return self
+
+
+def error_messages(error: ValidationError) -> dict[str, str]:
+    """What is wrong with each refused field, by its dotted path, with the value it got."""
+    return {
+        ".".join(str(part) for part in detail["loc"])
+        or "configuration": f"{detail['msg']}; got {detail['input']!r:.80}"
+        for detail in error.errors(include_url=False)
+    }

@@ -1,0 +1,174 @@
+"""Time of a matrix multiplication on one GPU, through its memory hierarchy (spec section 2).
+
+Every function takes and returns arrays that broadcast against each other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from model.configuration import Gpu
+
+USABLE = 0.75  # share of registers and L2 that a kernel can fill with tiles
+TENSOR_CORE = 8  # tensor cores work in chunks of 8 × 8 × 8
+BLOCKS_PER_SM = 4  # processing blocks of a streaming multiprocessor
+SHARED_BYTES_PER_CLOCK = 32 * 4  # banks × bytes, per SM
+
+
+class Tiles(NamedTuple):
+    """Rows and columns of tiles that a weight matrix is cut into, not rounded."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+class Tilings(NamedTuple):
+    """The tiles of one weight matrix at each level of the memory hierarchy."""
+
+    hbm: Tiles
+    sm: Tiles
+    sm_peer: Tiles
+    register: Tiles
+
+    def transposed(self) -> "Tilings":
+        """The tiles of the transposed matrix: a tile is as square as the matrix allows, whichever way it lies."""
+        return Tilings(*(Tiles(tiles.columns, tiles.rows) for tiles in self))
+
+
+def register_bytes(gpu: Gpu) -> float:
+    """Usable register bytes of one processing block (REG of the spec)."""
+    return USABLE * gpu.register_bytes_per_block
+
+
+def l2_capacity(gpu: Gpu) -> float:
+    """Bytes that stay on the GPU between reads of HBM."""
+    return max(USABLE * gpu.l2_bytes, BLOCKS_PER_SM * register_bytes(gpu))
+
+
+def shared_bandwidth(gpu: Gpu) -> float:
+    """Bandwidth of all shared memory, bytes/s."""
+    return SHARED_BYTES_PER_CLOCK * gpu.sm_count * gpu.effective_utilization * gpu.max_clock_hz
+
+
+def tile(m, n, capacity: float, word_bytes: float) -> Tiles:
+    """Cut an m × n matrix into equal tiles of at most `capacity` bytes, as square as they can be."""
+    count = np.ceil(m * n * word_bytes / capacity)
+    words = m * n / count
+    height = np.maximum(np.minimum(m, np.sqrt(words)), words / n)
+    return Tiles(m / height, n / (words / height))
+
+
+def tilings(gpu: Gpu, d1, d2) -> Tilings:
+    """The tiles of a d1 × d2 weight matrix at each level."""
+    register = register_bytes(gpu)
+    sm = BLOCKS_PER_SM * register
+    sm_tiles = tile(d1, d2, sm, gpu.word_bytes)
+    one = Tiles(np.float64(1), np.float64(1))
+    return Tilings(
+        hbm=tile(d1, d2, l2_capacity(gpu), gpu.word_bytes),
+        sm=tile(d1, d2, sm * gpu.sm_count, gpu.word_bytes) if gpu.distributed_shared_memory else sm_tiles,
+        sm_peer=sm_tiles if gpu.distributed_shared_memory else one,
+        register=tile(d1, d2, register, gpu.word_bytes),
+    )
+
+
+def io(d1, d2, b, weight_gradient: bool, tiles: Tiles, weight_capacity: float, word_bytes: float):
+    """Bytes moved between two adjacent levels of memory (`inter` of the spec).
+
+    `weight_capacity` is what the lower level holds in all: weights and their gradients that fit stay there.
+    """
+    weights = d1 * d2 * word_bytes
+    left = d1 * b * word_bytes
+    right = d2 * b * word_bytes
+    resident = 2 * weights <= weight_capacity
+    activations = tiles.rows * right + (tiles.columns if weight_gradient else 2 * tiles.columns - 1) * left
+    return activations + np.where(resident, 0, 2 * weights if weight_gradient else weights)
+
+
+def peer_io(d1, d2, b, weight_gradient: bool, tiles: Tiles, word_bytes: float):
+    """Bytes moved between SMs through distributed shared memory (`peer` of the spec)."""
+    left = d1 * b * word_bytes
+    right = d2 * b * word_bytes
+    across = np.where(tiles.rows > 1, tiles.rows * right, 0)
+    if weight_gradient:
+        return across + np.where(tiles.columns > 1, tiles.columns * left, 0)
+    return across + 2 * (tiles.columns - 1) * left
+
+
+def matmul_flop(d1, d2, b):
+    """FLOP that the tensor cores spend, padding included."""
+    chunks = np.ceil(d1 / TENSOR_CORE) * np.ceil(d2 / TENSOR_CORE) * np.ceil(b / TENSOR_CORE)
+    return 2 * TENSOR_CORE**3 * chunks
+
+
+def tiled_matmul_time(gpu: Gpu, cut: Tilings, d1, d2, b, weight_gradient: bool):
+    """`matmul_time` of weights whose tiles are known."""
+    word = gpu.word_bytes
+    register = register_bytes(gpu)
+    sm_capacity = BLOCKS_PER_SM * register * gpu.sm_count
+    hbm = io(d1, d2, b, weight_gradient, cut.hbm, l2_capacity(gpu), word)
+    sm = io(d1, d2, b, weight_gradient, cut.sm, sm_capacity, word)
+    peer = peer_io(d1, d2, b, weight_gradient, cut.sm_peer, word)
+    reg = io(d1, d2, b, weight_gradient, cut.register, sm_capacity, word)
+    hbm_s = hbm / gpu.hbm_bandwidth
+    l2_s = (hbm + sm) / gpu.l2_bandwidth
+    shared_s = (sm + peer + reg) / shared_bandwidth(gpu)
+    arithmetic_s = matmul_flop(d1, d2, b) / gpu.flop_per_s
+    return np.maximum(np.maximum(hbm_s, l2_s), np.maximum(shared_s, arithmetic_s)) + gpu.matmul_latency_s
+
+
+def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient: bool):
+    """Time of multiplying d1 × d2 weights by b columns of activations.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    d1, d2 : array_like of int
+        Rows and columns of the weights.
+    b : array_like of int
+        Activation columns (tokens).
+    weight_gradient : bool
+        Whether the product is the gradient of the weights.
+
+    Returns
+    -------
+    ndarray
+        Seconds, of the broadcast shape of d1, d2 and b.
+
+    Notes
+    -----
+    The slowest of HBM, L2, shared memory and tensor cores, plus the latency of a kernel (Erdil & Schneider-Joseph
+    2024, arXiv:2411.01137).
+
+    Examples
+    --------
+    >>> from model import load_hardware, matmul_time
+    >>> gpu = load_hardware()["H100 SXM"].gpu
+    >>> float(matmul_time(gpu, 12288, 49152, 2048, weight_gradient=False)) > 0
+    True
+    """
+    d1, d2, b = (np.asarray(size, dtype=float) for size in (d1, d2, b))
+    return tiled_matmul_time(gpu, tilings(gpu, d1, d2), d1, d2, b, weight_gradient)
+
+
+def block_time(gpu: Gpu, f, d, t):
+    """Time of one layer's six matmuls, forward and backward, on t tokens with f × d weights: seconds (spec section 4)."""
+    cut = tilings(gpu, f, d)
+    turned = cut.transposed()
+    return (
+        2 * tiled_matmul_time(gpu, cut, f, d, t, False)
+        + 2 * tiled_matmul_time(gpu, turned, d, f, t, False)
+        + tiled_matmul_time(gpu, cut, f, d, t, True)
+        + tiled_matmul_time(gpu, turned, d, f, t, True)
+    )
+
+
+def block_time_floor(gpu: Gpu, weights, t):
+    """A lower bound of `block_time` that knows only the number of weights of each matmul: seconds.
+
+    The arithmetic without padding of the weights; reading weights and activations once (d + f is least if they are equal).
+    """
+    arithmetic_s = 12 * weights * np.maximum(t, TENSOR_CORE) / gpu.flop_per_s
+    streamed = np.where(2 * weights * gpu.word_bytes <= l2_capacity(gpu), 0, 8 * weights)
+    hbm_s = (streamed + 12 * np.sqrt(weights) * t) * gpu.word_bytes / gpu.hbm_bandwidth
+    return np.maximum(arithmetic_s, hbm_s) + 6 * gpu.matmul_latency_s

@@ -1,0 +1,54 @@
+"""Divisors and powers of two, in tables small enough to keep."""
+
+from functools import lru_cache
+
+import numpy as np
+
+MAX_TWOS = 64
+POWERS_OF_TWO = 2.0 ** np.arange(MAX_TWOS)
+
+
+def twos(n) -> np.ndarray:
+    """How often 2 divides each positive integer of an array."""
+    lowest_bit = n & -n
+    return np.log2(lowest_bit).astype(np.int64)
+
+
+def odd_part(n) -> np.ndarray:
+    """What is left of each positive integer of an array without its twos."""
+    return n // (n & -n)
+
+
+@lru_cache(maxsize=4096)
+def divisors(n: int) -> tuple[int, ...]:
+    """All divisors of n, ascending."""
+    found = [1]
+    prime = 2
+    while n > 1:
+        if prime * prime > n:
+            prime = n
+        powers = [1]
+        while n % prime == 0:
+            n //= prime
+            powers.append(powers[-1] * prime)
+        found = [divisor * power for divisor in found for power in powers]
+        prime += 1
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=256)
+def first_divisors(odd: int, count: int, max_twos: int, max_floor: int) -> np.ndarray:
+    """The least divisors of odd · 2^v that are at least 2^p, for every v <= max_twos and p <= max_floor.
+
+    Returns
+    -------
+    ndarray of float, shape (max_twos + 1, max_floor + 1, count)
+        Ascending along the last axis; infinite where there are fewer than `count`.
+    """
+    v = np.arange(max_twos + 1)[:, None, None, None]
+    p = np.arange(max_floor + 1)[None, :, None, None]
+    odds = np.array(divisors(odd), dtype=float)[None, None, :, None]
+    first = np.maximum(0, np.ceil(p - np.log2(odds)))
+    exponent = first + np.arange(count)
+    candidates = np.where(exponent <= v, odds * 2.0**exponent, np.inf)
+    return np.sort(candidates.reshape(max_twos + 1, max_floor + 1, -1), axis=-1)[..., :count]

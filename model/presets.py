@@ -1,0 +1,168 @@
+"""The presets and the hardware catalogue: JSON files under presets/, checked by the schema."""
+
+import copy
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from .configuration import Hardware, Preset
+
+_CATALOGUE = TypeAdapter(dict[str, Hardware])
+_JSON_OBJECT = TypeAdapter(dict[str, Any])
+
+
+def load_hardware() -> dict[str, Hardware]:
+    """The hardware catalogue, in the order of its file.
+
+    An entry of presets/hardware.json is a `gpu` and its `network`. A variant is written as what sets it apart: the name
+    of an earlier entry it is `like`, the fields of the `gpu` that differ, and the `network` if that differs.
+
+    Returns
+    -------
+    dict[str, Hardware]
+        GPU and network by the name of the entry; the caller's own, to change at will.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If an entry does not fit the schema.
+    ValueError
+        If an entry is like one that does not stand before it.
+
+    Examples
+    --------
+    >>> hardware = load_hardware()
+    >>> hardware["H100 SXM"].gpu.sm_count
+    132
+    >>> [level.name for level in hardware["H100 SXM Superpod"].network]
+    ['Node', 'Pod', 'Cluster']
+    """
+    return copy.deepcopy(_hardware(_folder()))
+
+
+def load_presets() -> dict[str, Preset]:
+    """The presets, in the order of their numbered files.
+
+    Returns
+    -------
+    dict[str, Preset]
+        Presets by their titles; the caller's own, to change at will.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a file does not fit the schema or names an unknown GPU; a note names the file.
+    ValueError
+        If two presets have one title.
+
+    Examples
+    --------
+    >>> presets = load_presets()
+    >>> [configuration.name for configuration in presets["GPU generations, dense"].configurations]
+    ['V100', 'A100', 'H100']
+    """
+    return copy.deepcopy(_presets(_folder()))
+
+
+def resolve(preset: str | bytes | Mapping[str, Any]) -> Preset:
+    """A preset from a file's text or its parsed JSON, with the names of GPUs replaced by what they name.
+
+    Where a configuration's `gpu` is the name of an entry of the hardware catalogue, it becomes that entry's GPU, and
+    the entry's network is used unless the configuration has its own. A preset that names no GPU passes as it is, so
+    what `Preset.model_dump_json` writes can be read back.
+
+    Parameters
+    ----------
+    preset : str, bytes or mapping
+        Text of a JSON object, or such an object; it is left as it was.
+
+    Returns
+    -------
+    Preset
+        The whole preset.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If the text is no JSON object, a GPU is not in the catalogue, or a field is refused by the schema;
+        `model.configuration.error_messages` says which field and why.
+
+    Examples
+    --------
+    >>> text = '{"title": "One", "description": "", "source": "", "configurations": [{"name": "A", "gpu": "A100 SXM"}]}'
+    >>> resolve(text).configurations[0].network[0].bandwidth
+    600000000000.0
+    """
+    document = dict(preset) if isinstance(preset, Mapping) else _JSON_OBJECT.validate_json(preset)
+    configurations = document.get("configurations")
+    if isinstance(configurations, list | tuple):
+        hardware = load_hardware()
+        _refuse_unknown_gpus(configurations, hardware)
+        document["configurations"] = [_with_gpu(configuration, hardware) for configuration in configurations]
+    return Preset.model_validate(document)
+
+
+def _gpu_name(configuration: Any) -> str | None:
+    gpu = configuration.get("gpu") if isinstance(configuration, Mapping) else None
+    return gpu if isinstance(gpu, str) else None
+
+
+def _with_gpu(configuration: Any, hardware: Mapping[str, Hardware]) -> Any:
+    name = _gpu_name(configuration)
+    if name is None:
+        return configuration
+    return {"network": hardware[name].network, **configuration, "gpu": hardware[name].gpu}
+
+
+def _refuse_unknown_gpus(configurations: list[Any] | tuple[Any, ...], hardware: Mapping[str, Hardware]) -> None:
+    reason = PydanticCustomError(
+        "unknown_gpu",
+        "no GPU of the hardware catalogue has this name; the known ones are {known}",
+        {"known": "; ".join(hardware)},
+    )
+    unknown = [
+        InitErrorDetails(type=reason, loc=("configurations", index, "gpu"), input=name)
+        for index, name in enumerate(map(_gpu_name, configurations))
+        if name is not None and name not in hardware
+    ]
+    if unknown:
+        raise ValidationError.from_exception_data("Preset", unknown)
+
+
+def _folder() -> Path:
+    """Where the data is: inside the package once installed from a wheel, beside it in a clone."""
+    installed = Path(__file__).with_name("presets")
+    return installed if installed.is_dir() else Path(__file__).parents[1] / "presets"
+
+
+@cache
+def _hardware(folder: Path) -> dict[str, Hardware]:
+    entries: dict[str, Any] = {}
+    for name, entry in json.loads((folder / "hardware.json").read_text(encoding="utf-8")).items():
+        if "like" in entry:
+            like = entry.pop("like")
+            if like not in entries:
+                raise ValueError(f"{name!r} is like {like!r}, which is not an entry before it: {'; '.join(entries)}")
+            entry = entries[like] | entry | {"gpu": entries[like]["gpu"] | entry.get("gpu", {})}
+        entries[name] = entry
+    return _CATALOGUE.validate_python(entries)
+
+
+@cache
+def _presets(folder: Path) -> dict[str, Preset]:
+    presets: dict[str, Preset] = {}
+    for path in sorted(folder.glob("[0-9]*.json")):
+        try:
+            preset = resolve(path.read_bytes())
+        except ValidationError as error:
+            error.add_note(f"in {path}")
+            raise
+        if preset.title in presets:
+            raise ValueError(f"{path.name} has the title of an earlier preset: {preset.title!r}")
+        presets[preset.title] = preset
+    return presets

@@ -1,0 +1,132 @@
+"""How a transformer, its dataset and its batch grow with its width (spec section 1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.columns import Columns
+from model.configuration import (
+    FLOP_REFERENCE,
+    TOKENS_DEFAULT,
+    Configuration,
+    ScalingLaws,
+    Shape,
+    Sweep,
+)
+
+SIGNIFICANT_BITS = 4
+GPT3_WIDTH = 12288  # d_model at which the linear-width sparsity law gives 8 experts
+FRIENDLY = np.unique(np.array([m << i for m in (1, 3, 5, 7, 9) for i in range(60)], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Shapes(Columns):
+    """Models and their training, one per element of each array."""
+
+    d_model: np.ndarray
+    d_ff: np.ndarray
+    n_layers: np.ndarray
+    sparsity: np.ndarray
+    params: np.ndarray
+    active_params: np.ndarray
+    dataset_tokens: np.ndarray
+    training_flop: np.ndarray
+    batch_tokens: np.ndarray
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Gradient steps of the run."""
+        return self.dataset_tokens / self.batch_tokens
+
+
+def round_friendly(x) -> np.ndarray:
+    """The nearest of m · 2^i, m in {1, 3, 5, 7, 9}; the smaller one at a tie (round_R of the spec)."""
+    above = np.clip(np.searchsorted(FRIENDLY, x), 1, len(FRIENDLY) - 1)
+    low, high = FRIENDLY[above - 1], FRIENDLY[above]
+    return np.where(x - low <= high - x, low, high)
+
+
+def widths(sweep: Sweep) -> np.ndarray:
+    """The sweep's d_model, ascending: multiples with at most four significant bits within its ends."""
+    odd = np.arange(1, 2**SIGNIFICANT_BITS, 2)
+    grid = np.unique(odd[:, None] << np.arange(sweep.d_model_max.bit_length()))
+    inside = (grid >= sweep.d_model_min) & (grid <= sweep.d_model_max) & (grid % sweep.d_model_multiple == 0)
+    return grid[inside]
+
+
+def layers(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
+    """Number of layers."""
+    match laws.depth.law:
+        case "hoffmann":
+            return round_friendly(0.10056 * (d_model * d_ff) ** 0.3751)
+        case "power":
+            return round_friendly(laws.depth.coefficient * (d_model * d_ff) ** laws.depth.exponent)
+        case "fixed":
+            return np.full(len(d_model), laws.depth.n_layers)
+
+
+def experts(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
+    """Experts per block, E."""
+    match laws.sparsity.law:
+        case "dense":
+            return np.ones(len(d_model), dtype=np.int64)
+        case "linear-width":
+            return round_friendly(8 * (d_model * d_ff / (4 * GPT3_WIDTH**2)) ** 0.5)
+        case "fixed":
+            return np.full(len(d_model), laws.sparsity.factor)
+
+
+def dataset(laws: ScalingLaws, params) -> np.ndarray:
+    """Tokens trained on, D."""
+    match laws.dataset.law:
+        case "chinchilla":
+            return laws.dataset.tokens_per_parameter * params
+        case "power":
+            return laws.dataset.coefficient * params**laws.dataset.exponent
+
+
+def batch(laws: ScalingLaws, sparsity, training_flop, dataset_tokens) -> np.ndarray:
+    """Tokens per gradient step, B: a friendly number of sequences for each expert."""
+    root = sparsity**0.5
+    match laws.batch.law:
+        case "default":
+            tokens = root * (training_flop / FLOP_REFERENCE) ** (1 / 6) * TOKENS_DEFAULT
+        case "constant":
+            tokens = laws.batch.tokens
+        case "deepseek":
+            tokens = root * 0.2920 * training_flop**0.3271
+        case "zhang":
+            tokens = root * 17.75 * dataset_tokens**0.47
+        case "power":
+            growth = (training_flop / laws.batch.reference_flop) ** laws.batch.exponent
+            tokens = root * growth * laws.batch.tokens_at_reference
+    sequences = sparsity * round_friendly(tokens / laws.sequence_length / sparsity)
+    return sequences * laws.sequence_length
+
+
+def sweep_shapes(configuration: Configuration) -> Shapes:
+    """Every model of the configuration's sweep, ascending in width."""
+    laws = configuration.scaling
+    d_model = widths(configuration.sweep)
+    d_ff = np.rint(laws.d_ff_ratio * d_model).astype(np.int64)
+    n_layers = layers(laws, d_model, d_ff)
+    sparsity = experts(laws, d_model, d_ff)
+    return _complete(laws, d_model, d_ff, n_layers, sparsity)
+
+
+def given_shape(configuration: Configuration, shape: Shape) -> Shapes:
+    """One model of given sizes, trained on the configuration's dataset law."""
+    sizes = (np.array([size]) for size in (shape.d_model, shape.d_ff, shape.n_layers, shape.sparsity))
+    return _complete(configuration.scaling, *sizes, batch_tokens=np.array([shape.batch_tokens]))
+
+
+def _complete(laws: ScalingLaws, d_model, d_ff, n_layers, sparsity, batch_tokens=None) -> Shapes:
+    active_params = 2.0 * d_model * d_ff * n_layers
+    params = active_params * sparsity
+    dataset_tokens = dataset(laws, params)
+    training_flop = 6 * active_params * dataset_tokens
+    if batch_tokens is None:
+        batch_tokens = batch(laws, sparsity, training_flop, dataset_tokens)
+    return Shapes(
+        d_model, d_ff, n_layers, sparsity, params, active_params, dataset_tokens, training_flop, batch_tokens
+    )

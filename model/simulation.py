@@ -1,0 +1,117 @@
+"""Sweeps, and single strategies, as data frames."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from model.configuration import Configuration, Shape, Strategy
+from model.scaling import Shapes, given_shape, sweep_shapes
+from model.search import Clusters, best_strategies
+from model.step import Steps, Strategies, deadline, step_times
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST_CLUSTER_EXPONENT = 59
+LARGEST_CLUSTER = 2**63
+LEAST_MFU = 0.001
+FIRST_WINDOW = 2  # cluster sizes of each width that are tried together; then more
+
+
+def simulate(configuration: Configuration) -> "pd.DataFrame":
+    """One curve."""
+    shapes = sweep_shapes(configuration)
+    found, strategies = smallest_clusters(configuration, shapes)
+    shapes = shapes.take(found)
+    steps = step_times(configuration, shapes, strategies)
+    falls = np.nonzero(steps.mfu < LEAST_MFU)[0]
+    kept = np.arange(falls[0] + 1 if len(falls) else len(shapes))
+    return frame(configuration, shapes.take(kept), strategies.take(kept), steps.take(kept))
+
+
+def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
+    """The first models, up to one that no cluster trains in time, each with the best strategy of its smallest cluster in time."""
+    longest = deadline(configuration.assumptions)
+    limit = longest / shapes.steps
+    least_gpus = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
+    exponents = np.arange(LARGEST_CLUSTER_EXPONENT + 1)
+    n_gpus = shapes.sparsity[:, None] * 2.0**exponents
+    to_try = (n_gpus >= least_gpus[:, None]) & (n_gpus < LARGEST_CLUSTER)
+    feasible_latency = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s < limit
+    to_try &= np.logical_and.accumulate(feasible_latency)[:, None]
+
+    found: list[tuple[np.ndarray, Strategies]] = []
+    window = FIRST_WINDOW
+    while to_try.any():
+        waiting = np.cumsum(to_try, axis=1)
+        width, exponent = np.nonzero(to_try & (waiting <= window))
+        index, strategies = best_strategies(configuration, Clusters(shapes.take(width), exponent, limit[width]))
+        solved, first = np.unique(width[index], return_index=True)
+        found.append((solved, strategies.take(first)))
+        to_try[width, exponent] = False
+        to_try[solved] = False
+        stuck = np.setdiff1d(width[~to_try[width].any(axis=1)], solved)
+        if len(stuck):
+            to_try[stuck.min() :] = False
+        window *= 4
+    solved = np.concatenate([np.array([], dtype=int), *(widths for widths, _ in found)])
+    order = np.argsort(solved)
+    solved = solved[order]
+    unbroken = np.nonzero(solved == np.arange(len(solved)))[0]
+    return unbroken, Strategies.concatenated(
+        [Strategies.none(len(configuration.network)), *(strategies for _, strategies in found)]
+    ).take(order[unbroken])
+
+
+def frame(configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps) -> "pd.DataFrame":
+    import pandas as pd
+
+    def integers(values):
+        return np.asarray(values).astype(np.int64)
+
+    def levels(degree):
+        return [tuple(row) for row in integers(degree).tolist()]
+
+    tp_model, tp_ff = strategies.tp_model.prod(axis=-1), strategies.tp_ff.prod(axis=-1)
+    return pd.DataFrame(
+        {
+            "configuration": configuration.name,
+            "gpu": configuration.gpu.name,
+            "d_model": shapes.d_model,
+            "d_ff": shapes.d_ff,
+            "n_layers": shapes.n_layers,
+            "sparsity": shapes.sparsity,
+            "params": shapes.params,
+            "active_params": shapes.active_params,
+            "dataset_tokens": shapes.dataset_tokens,
+            "batch_tokens": shapes.batch_tokens,
+            "training_flop": shapes.training_flop,
+            "n_gpus": integers(strategies.n_gpus),
+            "training_s": shapes.steps * steps.time,
+            "mfu": steps.mfu,
+            "fraction_of_peak": steps.mfu / configuration.gpu.effective_utilization,
+            "dp": integers(strategies.dp.prod(axis=-1)),
+            "tp": integers(tp_model * tp_ff),
+            "tp_model": integers(tp_model),
+            "tp_ff": integers(tp_ff),
+            "pp": integers(strategies.pp.prod(axis=-1)),
+            "ep": integers(strategies.ep.prod(axis=-1)),
+            "interleaving": integers(strategies.interleaving),
+            "microbatches": integers(strategies.microbatches),
+            "schedule": np.where(strategies.zero_bubble, "zero-bubble", "1F1B"),
+            "dp_levels": levels(strategies.dp),
+            "tp_model_levels": levels(strategies.tp_model),
+            "tp_ff_levels": levels(strategies.tp_ff),
+            "pp_levels": levels(strategies.pp),
+            "ep_levels": levels(strategies.ep),
+            "step_s": steps.time,
+            "steps": shapes.steps,
+            "compute_s": steps.compute,
+            "tp_comm_s": steps.tp_comm,
+            "pp_ep_comm_s": steps.pp_ep_comm,
+            "dp_comm_s": steps.dp_comm,
+            "pipeline_latency_s": steps.tp_latency + steps.pp_ep_latency,
+            "dp_latency_s": steps.dp_latency,
+            "bubble": steps.bubble,
+        }
+    )

@@ -1,0 +1,113 @@
+"""Numbers, quantities and degrees as a reader takes them in at a glance."""
+
+import math
+import re
+
+from pandas import isna
+
+from model.step import SECONDS_PER_YEAR
+
+MISSING = "—"
+INFINITE = "∞"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LARGE = ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
+_TIMES = (
+    (SECONDS_PER_YEAR, "years"),
+    (SECONDS_PER_YEAR / 12, "months"),
+    (86400, "days"),
+    (3600, "hours"),
+    (60, "min"),
+    (1, "s"),
+    (1e-3, "ms"),
+    (1e-6, "µs"),
+    (1e-9, "ns"),
+)
+
+
+def _out_of_scale(x) -> str | None:
+    """How a value without digits reads: missing, infinite or zero."""
+    if isna(x):
+        return MISSING
+    if math.isinf(x):
+        return INFINITE if x > 0 else f"−{INFINITE}"
+    return "0" if x == 0 else None
+
+
+def _rounded(x, digits: int = 3) -> float:
+    """x to significant digits."""
+    return float(f"{x:.{digits - 1}e}")
+
+
+def scientific(x, digits: int = 2) -> str:
+    """2.048e28 → 2.0 × 10²⁸, to significant digits."""
+    if special := _out_of_scale(x):
+        return special
+    mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+    return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def amount(x) -> str:
+    """A count: 16777216 → 16.8 million, 8192 → 8,192."""
+    if special := _out_of_scale(x):
+        return special
+    if abs(x) < 1e6:
+        return f"{x:,.0f}"
+    rounded = _rounded(x)
+    if abs(rounded) >= 1e18:
+        return scientific(x)
+    size, name = next((size, name) for size, name in _LARGE if abs(rounded) >= size)
+    return f"{rounded / size:g} {name}"
+
+
+def percent(share, decimals: int = 0) -> str:
+    """0.6989 → 70%."""
+    return MISSING if isna(share) else f"{100 * share:.{decimals}f}%"
+
+
+def quantity(x, unit: str) -> str:
+    """9e11 of B/s → 900 GB/s, to three significant digits."""
+    special = _out_of_scale(x)
+    if special == MISSING:
+        return special
+    if special:
+        return f"{special} {unit}"
+    rounded = _rounded(x)
+    size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if rounded >= size), (1, ""))
+    return f"{rounded / size:,g} {prefix}{unit}"
+
+
+def duration(seconds) -> str:
+    """7.9e6 → 3.01 months, 4.5e-6 → 4.5 µs, to three significant digits."""
+    special = _out_of_scale(seconds)
+    if special:
+        return special if special == MISSING else f"{special} s"
+    rounded = _rounded(seconds)
+    size, name = next(((size, name) for size, name in _TIMES if rounded >= size), _TIMES[-1])
+    count = f"{_rounded(seconds / size):,g}"
+    return f"{count} {name.removesuffix('s') if count == '1' and len(name) > 2 else name}"
+
+
+def degrees(dp, tp, pp, ep) -> str:
+    """DP 256 · TP 512 · PP 64, without an expert degree of one."""
+    if isna(dp):
+        return MISSING
+    named = {"DP": dp, "TP": tp, "PP": pp} | ({"EP": ep} if ep > 1 else {})
+    return " · ".join(f"{name} {degree:,.0f}" for name, degree in named.items())
+
+
+def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
+    """256-way data, 512-way tensor (16 of d_model, 32 of d_ff) and 64-way pipeline parallelism."""
+    named = {"data": dp, "tensor": tp_model * tp_ff, "pipeline": pp, "expert": ep}
+    words = [f"{degree:,.0f}-way {name}" for name, degree in named.items() if degree > 1]
+    if tp_model > 1 and tp_ff > 1:
+        words = [f"{word} ({tp_model:,.0f} of d_model, {tp_ff:,.0f} of d_ff)" if "tensor" in word else word for word in words]
+    if not words:
+        return "no parallelism: one GPU"
+    *first, last = words
+    return f"{', '.join(first)} and {last} parallelism" if first else f"{last} parallelism"
+
+
+def plain(name: str) -> str:
+    """A name as Markdown that shows it to the letter."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)

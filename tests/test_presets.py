@@ -1,0 +1,335 @@
+"""The shipped data against the specification's own table, and how preset files are read."""
+
+import doctest
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from model import presets
+from model.configuration import Gpu, error_messages
+from model.presets import load_hardware, load_presets, resolve
+
+# Spec section 8, as it stands there: one row a figure, one column a GPU, the last from the paragraph on the GTX 580.
+GPUS = ("V100 SXM", "A100 SXM", "H100 PCIe", "H100 SXM", "GTX 580 3GB")
+MIB = 2**20
+TABLE = {
+    "precision_bits": (16, 16, 16, 16, 32),
+    "flop_per_clock_per_thread": (
+        {32: 1, 16: 8},
+        {32: 1, 16: 16, 8: 32},
+        {32: 2, 16: 32, 8: 64},
+        {32: 2, 16: 32, 8: 64},
+        {64: 0.0625, 32: 0.5},
+    ),
+    "register_bytes_per_block": (65536, 65536, 65536, 65536, 131072),
+    "sm_count": (80, 108, 114, 132, 16),
+    "l2_bandwidth": (2155e9, 5603e9, 5563e9, 6441e9, 384.8e9),
+    "l2_bytes": (6 * MIB, 40 * MIB, 50 * MIB, 50 * MIB, 786432),
+    "hbm_bandwidth": (900e9, 1555e9, 2039e9, 3352e9, 192.4e9),
+    "max_clock_hz": (1533e6, 1410e6, 1620e6, 1830e6, 1.544e9),
+    "effective_utilization": (0.9, 0.85, 0.55, 0.7, 0.85),
+    "distributed_shared_memory": (False, False, True, True, False),
+    "hbm_bytes": (3.2e10, 4e10, 8e10, 8e10, 3.0e9),
+    "matmul_latency_s": (4.5e-6, 4.5e-6, 4.5e-6, 4.5e-6, 2.25e-5),
+    # Not in the spec: power and price of the project's hardware notes, and what is marked there or above as a guess.
+    "power_w": (300, 400, 350, 700, 244),
+    "price_usd": (10_000, 15_000, 25_000, 30_000, 300),
+    "guesses": (
+        {"price_usd"},
+        {"price_usd"},
+        {"price_usd"},
+        {"price_usd"},
+        {"effective_utilization", "matmul_latency_s", "network"},
+    ),
+}
+NETWORKS = {  # bandwidths, latencies, sizes of all levels but the outermost
+    "V100 SXM": ((3e11, 1.25e10), (1.125e-6, 1.125e-6), (8,)),
+    "A100 SXM": ((6e11, 5e10), (1.125e-6, 1.125e-6), (8,)),
+    "H100 PCIe": ((9e11, 1e11), (1.125e-6, 1.125e-6), (8,)),
+    "H100 SXM": ((9e11, 1e11), (1.125e-6, 1.125e-6), (8,)),
+    "H100 SXM Low Latency": ((9e11, 1e11), (1.125e-7, 1.125e-7), (8,)),
+    "H100 SXM Superpod": ((9e11, 4.5e11, 1e11), (1.125e-6, 1.125e-6, 1.125e-6), (8, 32)),
+    "H100 SXM Global NVLink": ((9e11,), (1.125e-6,), ()),
+    "H100 SXM Global NVLink, Low Latency": ((9e11,), (1.125e-7,), ()),
+    "H100 SXM Infinite Network, Low Latency": ((math.inf,), (1.125e-7,), ()),
+    "GTX 580 3GB": ((8e9, 1e9), (5e-6, 5e-6), (8,)),
+}
+# Dense FLOP/s of the data sheets, which the spec's rates and clocks must multiply to.
+DATA_SHEET_FLOP_PER_S = {
+    "V100 SXM": 125e12,
+    "A100 SXM": 312e12,
+    "H100 PCIe": 756e12,
+    "H100 SXM": 989e12,
+    "GTX 580 3GB": 1.581e12,
+}
+TITLES = [
+    "GPU generations, dense",
+    "GPU generations, sparse",
+    "Network technology, dense",
+    "Network technology, sparse",
+    "Critical batch size",
+    "H100 node against Superpod",
+    "2012: the largest run on GTX 580",
+]
+
+
+def column(name: str) -> dict:
+    return {figure: values[GPUS.index(name)] for figure, values in TABLE.items()}
+
+
+def figures(gpu: Gpu) -> dict:
+    return {**gpu.model_dump(exclude={"name", "sources"}), "guesses": set(gpu.guesses)}
+
+
+def a_preset(**configuration) -> dict:
+    return {"title": "T", "description": "", "source": "", "configurations": [{"name": "C", **configuration}]}
+
+
+def messages_of(preset) -> dict[str, str]:
+    with pytest.raises(ValidationError) as caught:
+        resolve(preset)
+    return error_messages(caught.value)
+
+
+class TestCatalogue:
+    def test_has_exactly_the_entries_of_the_specification(self):
+        assert set(load_hardware()) == set(NETWORKS), "an entry is missing, misspelt or not in the specification"
+
+    @pytest.mark.parametrize("name", GPUS)
+    def test_gpu_is_its_column_of_the_table(self, name):
+        gpu = load_hardware()[name].gpu
+        assert figures(gpu) == column(name), "a figure differs from the specification, or the table lacks a new one"
+        assert gpu.name == name, "results would carry another GPU's name"
+
+    @pytest.mark.parametrize("name", NETWORKS)
+    def test_network_is_as_specified(self, name):
+        network = load_hardware()[name].network
+        bandwidths, latencies, sizes = NETWORKS[name]
+        assert tuple(level.bandwidth for level in network) == bandwidths, "bandwidths differ from the specification"
+        assert tuple(level.latency_s for level in network) == latencies, "latencies differ from the specification"
+        assert tuple(level.size for level in network) == (*sizes, None), "level sizes differ from the specification"
+        assert len({level.name for level in network}) == len(network), "two levels could not be told apart"
+
+    @pytest.mark.parametrize("name", [name for name in NETWORKS if name not in GPUS])
+    def test_variants_differ_from_the_h100_in_latency_alone(self, name):
+        low = "Low Latency" in name
+        gpu = load_hardware()[name].gpu
+        expected = column("H100 SXM") | ({"matmul_latency_s": 4.5e-7} if low else {})
+        assert figures(gpu) == expected, "a variant is not the H100 SXM it is said to be"
+        assert gpu.name == ("H100 SXM Low Latency" if low else "H100 SXM"), "results would name another chip"
+
+    @pytest.mark.parametrize("name", GPUS)
+    def test_peak_is_that_of_the_data_sheet(self, name):
+        peak = load_hardware()[name].gpu.max_flop_per_s
+        assert peak == pytest.approx(DATA_SHEET_FLOP_PER_S[name], rel=0.01), "MFU would be relative to a wrong peak"
+
+    @pytest.mark.parametrize("name", NETWORKS)
+    def test_every_entry_cites_its_sources(self, name):
+        sources = load_hardware()[name].gpu.sources
+        assert any("arXiv:2411.01137" in text or "Epoch AI" in text for text in sources), "figures without a source"
+
+    def test_a_variant_like_nothing_is_refused_by_name(self, tmp_path):
+        (tmp_path / "hardware.json").write_text('{"Y": {"like": "X", "network": []}}')
+        with pytest.raises(ValueError, match="'Y' is like 'X'"):
+            presets._hardware(tmp_path)
+
+
+class TestShippedPresets:
+    def test_order_is_that_of_the_files(self):
+        assert list(load_presets()) == TITLES, "the menu would lack a preset or list them in another order"
+
+    @pytest.mark.parametrize("title", TITLES)
+    def test_configurations_can_be_told_apart(self, title):
+        configurations = load_presets()[title].configurations
+        names = [configuration.name for configuration in configurations]
+        whole = [configuration.model_dump_json(exclude={"name"}) for configuration in configurations]
+        assert len(set(names)) == len(names) > 1, "two lines of the chart would share a name, or there is only one"
+        assert len(set(whole)) == len(whole), "two configurations are the same but for their name"
+
+    @pytest.mark.parametrize("title", TITLES)
+    def test_each_tells_what_it_is_and_where_from(self, title):
+        preset = load_presets()[title]
+        assert preset.title == title, "the key is not the title"
+        assert len(preset.description) > 100 and preset.description.endswith("."), "no description to go by"
+        assert preset.source, "no source"
+
+    @pytest.mark.parametrize(
+        ("title", "hardware"),
+        [
+            ("GPU generations", ["V100 SXM", "A100 SXM", "H100 SXM"]),
+            (
+                "Network technology",
+                [
+                    "H100 SXM",
+                    "H100 SXM Low Latency",
+                    "H100 SXM Global NVLink",
+                    "H100 SXM Global NVLink, Low Latency",
+                    "H100 SXM Infinite Network, Low Latency",
+                ],
+            ),
+        ],
+    )
+    @pytest.mark.parametrize(("kind", "law"), [("dense", "dense"), ("sparse", "linear-width")])
+    def test_dense_and_sparse_compare_the_same_hardware(self, title, hardware, kind, law):
+        configurations = load_presets()[f"{title}, {kind}"].configurations
+        catalogue = load_hardware()
+        assert [(c.gpu, c.network) for c in configurations] == [
+            (catalogue[name].gpu, catalogue[name].network) for name in hardware
+        ], "a line is drawn for other hardware than its name says"
+        assert {c.scaling.sparsity.law for c in configurations} == {law}, f"a line of the {kind} preset is not {kind}"
+
+    def test_critical_batch_size_varies_only_the_batch_law(self):
+        configurations = load_presets()["Critical batch size"].configurations
+        assert [c.scaling.batch.law for c in configurations] == ["constant", "default", "deepseek", "zhang"]
+        same = {c.model_dump_json(exclude={"name": True, "scaling": {"batch"}}) for c in configurations}
+        assert len(same) == 1, "the lines differ in more than the batch law"
+
+    def test_superpod_preset_adds_a_level_to_the_same_chips(self):
+        node, superpod = load_presets()["H100 node against Superpod"].configurations
+        assert node.gpu == superpod.gpu
+        assert (len(node.network), len(superpod.network)) == (2, 3)
+
+    def test_gtx_580_on_the_papers_grid_and_on_a_finer_one(self):
+        paper, finer = load_presets()["2012: the largest run on GTX 580"].configurations
+        assert (paper.sweep.d_model_min, paper.sweep.d_model_multiple) == (12288, 2048), "not the paper's grid"
+        assert (finer.sweep.d_model_min, finer.sweep.d_model_multiple) == (2048, 256), "not the finer grid"
+        assert paper.gpu == finer.gpu == load_hardware()["GTX 580 3GB"].gpu
+
+    @pytest.mark.parametrize("title", TITLES)
+    def test_an_exported_preset_is_whole_and_reads_back(self, title, monkeypatch, tmp_path):
+        preset = load_presets()[title]
+        text = preset.model_dump_json()
+        (tmp_path / "hardware.json").write_text("{}")
+        monkeypatch.setattr(presets, "_folder", lambda: tmp_path)
+        assert resolve(text) == preset, "an exported preset needs the catalogue, or is not the one that was exported"
+
+
+class TestResolve:
+    @pytest.mark.parametrize("name", NETWORKS)
+    def test_name_stands_for_gpu_and_network(self, name):
+        configuration = resolve(a_preset(gpu=name)).configurations[0]
+        entry = load_hardware()[name]
+        assert (configuration.gpu, configuration.network) == (entry.gpu, entry.network)
+
+    def test_own_network_is_kept(self):
+        level = {"name": "Wire", "bandwidth": 1e9, "latency_s": 0.5}
+        configuration = resolve(a_preset(gpu="H100 SXM", network=[level])).configurations[0]
+        assert [found.name for found in configuration.network] == ["Wire"], "the file's network was overwritten"
+
+    def test_text_bytes_and_mapping_read_alike(self):
+        preset = a_preset(gpu="A100 SXM")
+        text = json.dumps(preset)
+        assert resolve(text) == resolve(text.encode()) == resolve(preset)
+
+    def test_argument_is_left_as_it_was(self):
+        preset = a_preset(gpu="A100 SXM")
+        before = json.dumps(preset)
+        resolve(preset)
+        assert json.dumps(preset) == before, "the caller's document was changed"
+
+    def test_unknown_gpu_is_named_with_the_known_ones(self):
+        messages = messages_of(a_preset(gpu="H1000"))
+        assert list(messages) == ["configurations.0.gpu"], "the reader cannot tell which configuration is wrong"
+        message = messages["configurations.0.gpu"]
+        assert "'H1000'" in message, "the reader cannot see what was refused"
+        missing = [name for name in NETWORKS if name not in message]
+        assert not missing, "the reader cannot see which names there are"
+
+    def test_each_unknown_gpu_is_named(self):
+        preset = a_preset(gpu="A100 SXM")
+        preset["configurations"] += [{"name": "D", "gpu": "No such"}, {"name": "E", "gpu": ""}]
+        assert set(messages_of(preset)) == {"configurations.1.gpu", "configurations.2.gpu"}
+
+    @pytest.mark.parametrize(
+        ("preset", "key", "got"),
+        [
+            ("{", "configuration", "Invalid JSON"),
+            ("", "configuration", "Invalid JSON"),
+            (b"\xff\xfe", "configuration", "Invalid JSON"),
+            ("[1]", "configuration", "got [1]"),
+            ("null", "configuration", "got None"),
+            ({}, "configurations", "Field required"),
+            (a_preset() | {"configurations": "all"}, "configurations", "got 'all'"),
+            (a_preset() | {"configurations": []}, "configurations", "not 0"),
+            (a_preset() | {"configurations": [7]}, "configurations.0", "got 7"),
+            (a_preset() | {"configurations": ["H100 SXM"]}, "configurations.0", "got 'H100 SXM'"),
+            (a_preset(), "configurations.0.gpu", "Field required"),
+            (a_preset(gpu=5), "configurations.0.gpu", "got 5"),
+            (a_preset(gpu="H100 SXM", network=None), "configurations.0.network", "got None"),
+            (a_preset(gpu="H100 SXM", network="InfiniBand"), "configurations.0.network", "got 'InfiniBand'"),
+            (a_preset(gpu="H100 SXM", netwrok=[]), "configurations.0.netwrok", "got []"),
+            (a_preset(gpu="H100 SXM", sweep={"d_model_min": 0}), "configurations.0.sweep.d_model_min", "got 0"),
+            (a_preset(gpu="H100 SXM") | {"colour": "red"}, "colour", "got 'red'"),
+        ],
+    )
+    def test_bad_file_is_refused_by_field(self, preset, key, got):
+        messages = messages_of(preset)
+        assert key in messages, "the message is not at the field that is wrong"
+        assert got in messages[key], "the message does not show what it got"
+
+    def test_two_configurations_of_one_name_are_refused(self):
+        preset = a_preset(gpu="A100 SXM")
+        preset["configurations"] *= 2
+        assert "'C'" in messages_of(preset)["configurations"], "two curves would run together under one name"
+
+
+class TestLoading:
+    def test_what_a_caller_does_to_a_result_stays_with_the_caller(self):
+        hardware, loaded = load_hardware(), load_presets()
+        hardware["H100 SXM"].gpu.flop_per_clock_per_thread[16] = 1.0
+        loaded[TITLES[0]].configurations[2].gpu.flop_per_clock_per_thread[16] = 1.0
+        resolve(a_preset(gpu="H100 SXM")).configurations[0].gpu.flop_per_clock_per_thread[16] = 1.0
+        hardware.pop("A100 SXM")
+        loaded.clear()
+        assert "A100 SXM" in load_hardware() and list(load_presets()) == TITLES, "a caller emptied the next one's dict"
+        assert load_hardware()["H100 SXM"].gpu.flop_per_clock_per_thread[16] == 32, "a caller changed the catalogue"
+        h100 = load_presets()[TITLES[0]].configurations[2].gpu
+        assert h100.flop_per_clock_per_thread[16] == 32, "a caller changed a preset"
+
+    def test_a_loaded_preset_cannot_be_assigned_to(self):
+        preset = load_presets()[TITLES[0]]
+        with pytest.raises(ValidationError, match="frozen"):
+            preset.title = "Other"
+        with pytest.raises(ValidationError, match="frozen"):
+            preset.configurations[0].gpu.sm_count = 1
+
+    def test_files_are_read_in_the_order_of_their_numbers(self, tmp_path):
+        for number, title in (("10", "last"), ("02", "second"), ("01", "zeroth")):
+            (tmp_path / f"{number}-x.json").write_text(json.dumps(a_preset(gpu="A100 SXM") | {"title": title}))
+        (tmp_path / "notes.json").write_text("not a preset")
+        assert list(presets._presets(tmp_path)) == ["zeroth", "second", "last"]
+
+    def test_a_bad_file_is_named(self, tmp_path):
+        (tmp_path / "01-broken.json").write_text(json.dumps(a_preset(gpu="nothing")))
+        with pytest.raises(ValidationError) as caught:
+            presets._presets(tmp_path)
+        assert "01-broken.json" in "".join(caught.value.__notes__), "nobody could tell which file to mend"
+
+    def test_two_files_of_one_title_are_refused(self, tmp_path):
+        for number in (1, 2):
+            (tmp_path / f"0{number}.json").write_text(json.dumps(a_preset(gpu="A100 SXM")))
+        with pytest.raises(ValueError, match=r"02\.json has the title of an earlier preset: 'T'"):
+            presets._presets(tmp_path)
+
+    def test_data_inside_an_installed_package_is_found(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(presets, "__file__", str(tmp_path / "model" / "presets.py"))
+        assert presets._folder() == tmp_path / "presets", "in a clone the data is beside the package"
+        (tmp_path / "model" / "presets").mkdir(parents=True)
+        assert presets._folder() == tmp_path / "model" / "presets", "in a wheel the data is inside the package"
+
+    def test_loading_presets_loads_neither_pandas_nor_the_screen(self):
+        heavy = "{'pandas', 'streamlit', 'altair'}"
+        code = f"import sys, model.presets; model.presets.load_presets(); print({heavy} & set(sys.modules))"
+        root = Path(__file__).parents[1]
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+        assert run.stdout.strip() == "set()", "importing the library became as slow as importing pandas"
+
+    def test_examples_in_the_docstrings_are_true(self):
+        failed, attempted = doctest.testmod(presets)
+        assert attempted >= 5, "the docstrings lost their examples"
+        assert failed == 0, "an example in a docstring does not give what it says"
