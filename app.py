@@ -18,8 +18,8 @@ TERMS = {
     "Training compute": "The arithmetic of a whole training run, in FLOP: 6 for each active parameter and token.",
     "MFU": "Model FLOP utilization: the share of the GPUs' peak FLOP/s that goes into the model's own arithmetic.",
     "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
-    "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. Linear scaling "
-    "ends at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
+    "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. That ends "
+    "at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
     "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond it, the steps that must "
     "follow one another take longer than the run may, because every message and every matmul has a latency.",
     "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
@@ -33,14 +33,15 @@ TERMS = {
     "Network level": "GPUs are joined in growing groups, such as nodes and clusters of nodes, by ever slower links.",
 }
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
-DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # beyond six configurations, by how they look in a line of text
+DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # for more than six configurations, by their look in a line of text
 DEGREES = {"DP": "dp", "TP": "tp", "PP": "pp", "EP": "ep"}
 DEGREE_SHAPES = ["circle", "square", "triangle-up", "diamond"]
 DEGREE_DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
-POWER_OF_TEN = (
-    "datum.value < 1e4 ? format(datum.value, ',') : '10' + replace(slice(DIGITS, POWER / 10, POWER / 10 + 1), '⁰', '')"
-    " + slice(DIGITS, POWER % 10, POWER % 10 + 1)"
-).replace("POWER", "round(log(datum.value) / LN10)").replace("DIGITS", "'⁰¹²³⁴⁵⁶⁷⁸⁹'")
+POWER_OF_TEN = """
+    datum.value < 1e4 ? format(datum.value, ',')
+    : '10' + replace(slice('⁰¹²³⁴⁵⁶⁷⁸⁹', POWER / 10, POWER / 10 + 1), '⁰', '')
+    + slice('⁰¹²³⁴⁵⁶⁷⁸⁹', POWER % 10, POWER % 10 + 1)
+""".replace("POWER", "round(log(datum.value) / LN10)")
 
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
 
@@ -93,7 +94,7 @@ def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
 
 def facts(frame: pd.DataFrame) -> pd.DataFrame:
     """Everything about each point in words, by the titles that its tooltip shows."""
-    strategies = zip(frame["dp"], frame["tp_model"], frame["tp_ff"], frame["pp"], frame["ep"])
+    strategies = frame[["dp", "tp_model", "tp_ff", "pp", "ep"]].itertuples(index=False)
     return pd.DataFrame(
         {
             "Configuration": frame["configuration"],
@@ -121,8 +122,12 @@ def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.Lay
     """MFU against training compute, a line per configuration."""
     words = facts(frame)
     points = words.assign(configuration=frame["configuration"], training_flop=frame["training_flop"], mfu=frame["mfu"])
-    share = alt.Y("mfu:Q", title="MFU", axis=alt.Axis(format="%", titleAngle=0, titleAlign="left", titleY=-14))
-    curves = alt.Chart(points).encode(flop_axis("training_flop", decades(frame["training_flop"])), share, colour_of(styles))
+    share = alt.Y(
+        "mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, titleAngle=0, titleAlign="left", titleY=-14)
+    )
+    curves = alt.Chart(points).encode(
+        flop_axis("training_flop", decades(frame["training_flop"])), share, colour_of(styles)
+    )
     nearest = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
     dots = curves.mark_point(filled=True, opacity=1).encode(
         size=alt.when(nearest).then(alt.value(120)).otherwise(alt.value(20)), tooltip=tooltip(*words)
@@ -140,85 +145,79 @@ def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.Lay
     return finished(alt.layer(rules, labels, lines, diamonds, dots.add_params(nearest)), 440)
 
 
-def degrees_chart(frame, colour: str, flop_ticks: list[float], degree_ticks: list[float]) -> alt.Chart:
+def degrees_chart(frame, colour: str, flop_ticks: list[float], degree_ticks: list[float]) -> alt.LayerChart:
     """The degrees in the columns DP, TP, PP and EP against training compute."""
-    kinds = list(DEGREES)
     words = facts(frame)
-    points = words.join(frame[["training_flop", *kinds]])
-    legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=0.01, symbolDash=[1, 0], labelFontSize=13, padding=0, offset=8)
-    chart = (
-        alt.Chart(points)
-        .transform_fold(kinds, as_=["kind", "degree"])
-        .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(filled=True, size=36, opacity=1))
-        .encode(
-            flop_axis("training_flop", flop_ticks),
-            log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-14),
-            alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=DEGREE_SHAPES), legend=legend),
-            alt.StrokeDash("kind:N", scale=alt.Scale(domain=kinds, range=DEGREE_DASHES), legend=legend),
-            color=alt.value(colour),
-            tooltip=[*tooltip("Configuration"), alt.Tooltip("kind:N", title="Kind"), alt.Tooltip("degree:Q", title="Degree", format=",")] + tooltip(*words.columns[1:]),
-        )
+    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-14)
+    base = (
+        alt.Chart(words.join(frame[["training_flop", *DEGREES]]))
+        .transform_fold(list(DEGREES), as_=["kind", "degree"])
+        .transform_calculate(line="datum.kind")
+        .encode(flop_axis("training_flop", flop_ticks), degree, color=alt.value(colour))
     )
-    return finished(chart, 320)
+    dashes = alt.Scale(domain=list(DEGREES), range=DEGREE_DASHES)
+    shapes = alt.Scale(domain=list(DEGREES), range=DEGREE_SHAPES)
+    legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=1, labelFontSize=13, padding=0)
+    lines = base.mark_line(strokeWidth=1.5).encode(alt.StrokeDash("line:N", scale=dashes, legend=None))
+    dots = base.mark_point(filled=True, size=40, opacity=1).encode(
+        alt.Shape("kind:N", scale=shapes, legend=legend),
+        tooltip=[
+            alt.Tooltip("kind:N", title="Kind"),
+            alt.Tooltip("degree:Q", title="Degree", format=","),
+            *tooltip(*words),
+        ],
+    )
+    return finished(alt.layer(lines, dots), 320)
 
 
 def over_levels(configuration: Configuration, frame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each network level in words, and the degrees over it as columns."""
+    """Each network level in words, and the degrees over it in the columns DP, TP, PP and EP."""
     for index, level in enumerate(configuration.network):
-        below = "GPUs" if index == 0 else "of the level below"
-        joins = f"joins {amount(level.size)} {below}" if level.size else "joins the rest"
+        joined = f"{amount(level.size)} {'of the level below' if index else 'GPUs'}" if level.size else "the rest"
+        over = {column: frame[f"{column}_levels"].str[index] for column in ("dp", "tp_model", "tp_ff", "pp", "ep")}
         yield (
-            f"**{plain(level.name)}** {joins}, {quantity(level.bandwidth, 'B/s')} per GPU",
-            frame.assign(
-                DP=[levels[index] for levels in frame["dp_levels"]],
-                TP=[d_model[index] * d_ff[index] for d_model, d_ff in zip(frame["tp_model_levels"], frame["tp_ff_levels"])],
-                PP=[levels[index] for levels in frame["pp_levels"]],
-                EP=[levels[index] for levels in frame["ep_levels"]],
-            ),
+            f"**{plain(level.name)}** joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU",
+            frame.assign(DP=over["dp"], TP=over["tp_model"] * over["tp_ff"], PP=over["pp"], EP=over["ep"]),
         )
 
 
 def limits_chart(limits, styles: Styles) -> alt.LayerChart:
     """From the end of linear scaling to the latency wall, a row per configuration."""
-    start = limits["linear_scaling_end_flop"].fillna(limits["latency_wall_flop"])
-    rows = limits[["configuration", "linear_scaling_end_flop", "latency_wall_flop"]].assign(
-        start=start,
-        **{
-            "Linear scaling ends at": limits["linear_scaling_end_flop"].map(scientific) + " FLOP",
-            "Latency wall": limits["latency_wall_flop"].map(scientific) + " FLOP",
-        },
-    )
-    ticks = decades(start, limits["latency_wall_flop"])
+    end, wall = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
+    words = {"Linear scaling ends": end.map(scientific) + " FLOP", "Latency wall": wall.map(scientific) + " FLOP"}
+    rows = limits[["configuration"]].assign(end=end, wall=wall, start=end.fillna(wall), **words)
     base = alt.Chart(rows).encode(
-        alt.Y("configuration:N", sort=None, axis=None),
-        colour_of(styles),
-        tooltip=tooltip("configuration", "Linear scaling ends at", "Latency wall"),
+        alt.Y("configuration:N", sort=None, axis=None), colour_of(styles), tooltip=tooltip("configuration", *words)
     )
-    names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13).encode(x=alt.value(0), text="configuration:N")
-    spans = base.mark_rule(strokeWidth=3).encode(flop_axis("start", ticks), alt.X2("latency_wall_flop:Q"))
-    ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1).encode(alt.X("linear_scaling_end_flop:Q"))
-    walls = base.mark_tick(thickness=4, size=18, opacity=1).encode(alt.X("latency_wall_flop:Q"))
-    return finished(alt.layer(names, spans, ends, walls), 44 * len(limits) + 60)
+    names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13)
+    spans = base.mark_rule(strokeWidth=3).encode(flop_axis("start", decades(rows["start"], wall)), alt.X2("wall:Q"))
+    ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1).encode(alt.X("end:Q"))
+    walls = base.mark_tick(thickness=4, size=18, opacity=1).encode(alt.X("wall:Q"))
+    named = names.encode(x=alt.value(0), text="configuration:N")
+    return finished(alt.layer(named, spans, ends, walls), 44 * len(limits) + 60)
 
 
 def limits_table(limits, styles: Styles) -> pd.DataFrame:
     """The limits in words, a row per configuration."""
-    flop = limits[["linear_scaling_end_flop", "last_above_flop", "latency_wall_flop"]].map(scientific)
-    return pd.DataFrame(
+    strategies = limits[list(DEGREES.values())].itertuples(index=False)
+    table = pd.DataFrame(
         {
-            "Configuration": [f"{swatch(styles[name])}{plain(name)}" for name in limits["configuration"]],
-            "GPU": limits["gpu"].map(plain),
             "Model": limits["sparse"].map({True: "sparse", False: "dense"}),
-            "Linear scaling ends (FLOP)": flop["linear_scaling_end_flop"],
-            "Last above (FLOP)": flop["last_above_flop"],
+            "Linear scaling ends (FLOP)": limits["linear_scaling_end_flop"].map(scientific),
+            "Last above (FLOP)": limits["last_above_flop"].map(scientific),
             "Crosses again": limits["recrosses"].map({True: "yes", False: "no"}),
             "Parameters": limits["params"].map(amount),
             "GPUs": limits["n_gpus"].map(amount),
-            "Parallelism": [degrees(*row) for row in zip(*(limits[column] for column in DEGREES.values()))],
+            "Parallelism": [degrees(*strategy) for strategy in strategies],
             "MFU": limits["mfu"].map(percent),
-            "Latency wall (FLOP)": flop["latency_wall_flop"],
+            "Latency wall (FLOP)": limits["latency_wall_flop"].map(scientific),
         }
-    ).set_index("Configuration")
+    ).map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
+    table.insert(0, "GPU", limits["gpu"].map(plain))
+    table.index = pd.Index(
+        [f"{swatch(styles[name])}{plain(name)}" for name in limits["configuration"]], name="Configuration"
+    )
+    return table
 
 
 # What is run
@@ -298,7 +297,9 @@ with headline:
     limit = limits.set_index("configuration").loc[selected.name]
     at_end = runs[selected.name].query("training_flop == @limit.linear_scaling_end_flop")
     metrics = st.grid(5, min_column_width=150)
-    metrics.metric("Linear scaling ends", f"{scientific(limit.linear_scaling_end_flop)} FLOP", help=TERMS["Linear scaling"])
+    metrics.metric(
+        "Linear scaling ends", f"{scientific(limit.linear_scaling_end_flop)} FLOP", help=TERMS["Linear scaling"]
+    )
     metrics.metric("Parameters", amount(limit.params), help="Of the model where linear scaling ends.")
     metrics.metric("GPUs", amount(limit.n_gpus), help="Of the cluster that trains it.")
     metrics.metric("MFU", percent(limit.mfu), help=f"{TERMS['MFU']} Here where linear scaling ends.")
@@ -309,12 +310,14 @@ with headline:
         st.caption(
             f"Where linear scaling ends: {plain(point['Parallelism'])}; {point['Microbatches']} microbatches, "
             f"{point['Schedule']} schedule; trained in {point['Training time']}.",
-            help="  \n".join(f"**{term}** {TERMS[term]}" for term in ("DP", "TP", "PP", "EP", "Microbatch", "Schedule")),
+            help="  \n".join(
+                f"**{term}** {TERMS[term]}" for term in ("DP", "TP", "PP", "EP", "Microbatch", "Schedule")
+            ),
         )
 
 if utilization.open:
     with utilization, st.container(border=True):
-        with st.container(horizontal=True, gap="medium"):
+        with st.container(horizontal=True, gap="small"):
             for name in feasible:
                 st.markdown(f"{swatch(styles[name])}{plain(name)}")
             st.markdown("◆ linear scaling ends", help=TERMS["Linear scaling"])
@@ -338,18 +341,17 @@ if parallelism.open:
     with parallelism:
         flop_ticks = decades(results["training_flop"])
         degree_ticks = decades(*(results[column] for column in DEGREES.values()))
-        st.markdown("**Degrees of parallelism** of the fastest strategy", help="  \n".join(f"**{kind}** {TERMS[kind]}" for kind in DEGREES))
+        st.markdown(
+            "**Degrees of parallelism** of the fastest strategy",
+            help="  \n".join(f"**{kind}** {TERMS[kind]}" for kind in DEGREES),
+        )
         panels = st.grid(2, min_column_width=340, border=True)
         for name in feasible:
+            whole = runs[name].assign(**{kind: runs[name][column] for kind, column in DEGREES.items()})
             with panels.cell():
                 st.markdown(f"{swatch(styles[name])}**{plain(name)}**")
                 st.altair_chart(
-                    degrees_chart(
-                        runs[name].assign(**{kind: runs[name][column] for kind, column in DEGREES.items()}),
-                        styles[name][0],
-                        flop_ticks,
-                        degree_ticks,
-                    ),
+                    degrees_chart(whole, styles[name][0], flop_ticks, degree_ticks),
                     alt=f"Degrees of data, tensor, pipeline and expert parallelism of {name} against training compute, "
                     "both on logarithmic scales.",
                 )
@@ -366,13 +368,16 @@ if parallelism.open:
 if maximum.open:
     with maximum_card:
         st.altair_chart(
-            limits_chart(limits, styles), alt="For each configuration, from where linear scaling ends to the latency wall."
+            limits_chart(limits, styles),
+            alt="For each configuration, from where linear scaling ends to the latency wall.",
         )
-        st.table(limits_table(limits, styles), border="horizontal", alt="Limits of each configuration at the threshold.")
+        st.table(
+            limits_table(limits, styles), border="horizontal", alt="Limits of each configuration at the threshold."
+        )
         st.caption(
-            "Parameters, GPUs, parallelism and MFU are those where linear scaling ends. Curves are jagged, because sizes are "
-            "round numbers: *last above* is the last training run above the threshold, and *crosses again* says whether "
-            "MFU rises above it once more."
+            "Parameters, GPUs, parallelism and MFU are those where linear scaling ends. Curves are jagged, "
+            "for sizes are round numbers: *last above* is the last training run above the threshold, *crosses again* "
+            "whether MFU rises above it once more."
         )
 
 with st.expander("What the words mean", icon=":material/menu_book:"):

@@ -43,10 +43,7 @@ def complete_output(preset_title: str, configurations: Iterable[Configuration], 
         ``{"schema_version", "preset", "configurations", "results"}``: `results` has one object per row with every
         column. Missing values are null, tuples lists, infinities the strings "Infinity" and "-Infinity".
     """
-    results = [
-        {column: _value(value) for column, value in zip(frame.columns, row)}
-        for row in frame.itertuples(index=False, name=None)
-    ]
+    results = [{column: _value(value) for column, value in row.items()} for row in frame.to_dict("records")]
     output = {
         "schema_version": SCHEMA_VERSION,
         "preset": preset_title,

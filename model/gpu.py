@@ -164,11 +164,10 @@ def block_time(gpu: Gpu, f, d, t):
 
 
 def block_time_floor(gpu: Gpu, weights, t):
-    """A lower bound of `block_time` that knows only the number of weights of each matmul: seconds.
+    """A lower bound of `block_time` that knows only how many weights each matmul has: seconds.
 
-    The arithmetic without padding of the weights; reading weights and activations once (d + f is least if they are equal).
+    The arithmetic, the weights not padded; each weight read once, and its gradient once more.
     """
     arithmetic_s = 12 * weights * np.maximum(t, TENSOR_CORE) / gpu.flop_per_s
     streamed = np.where(2 * weights * gpu.word_bytes <= l2_capacity(gpu), 0, 8 * weights)
-    hbm_s = (streamed + 12 * np.sqrt(weights) * t) * gpu.word_bytes / gpu.hbm_bandwidth
-    return np.maximum(arithmetic_s, hbm_s) + 6 * gpu.matmul_latency_s
+    return np.maximum(arithmetic_s, streamed * gpu.word_bytes / gpu.hbm_bandwidth) + 6 * gpu.matmul_latency_s

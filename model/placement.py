@@ -120,8 +120,26 @@ class CostTable:
     within: Cost
 
     @classmethod
-    def tabulated(cls, space: Usages, comm, latency, possible, start: np.ndarray | None = None) -> "CostTable":
-        """From the costs of (rows, columns), whether each is possible, and where each usage's columns start if not one each."""
+    def tabulated(cls, space: Usages, comm, latency, possible, columns: "PairColumns | None" = None) -> "CostTable":
+        """From the costs of (rows, columns) and whether each is possible; a column for each usage, or for pairs of usages."""
         placed = Cost(np.where(possible, comm, np.inf), np.where(possible, latency, np.inf))
-        at = placed if start is None else Cost(*(np.minimum.reduceat(cost, start, axis=1) for cost in placed))
+        if columns is None:
+            at = placed
+        else:
+            placed = _undominated(placed, columns)
+            at = Cost(*(np.minimum.reduceat(cost, columns.start, axis=1) for cost in placed))
         return cls(placed, at, Cost(*(space.least_within(cost) for cost in at)))
+
+
+def _undominated(placed: Cost, columns: PairColumns) -> Cost:
+    """The costs, infinite where another placement of the same usage has less of one of them and no more of the other."""
+    count = np.diff(columns.start, append=len(columns.first))
+    least = np.full((len(placed.comm), len(count)), np.inf)
+    kept = np.zeros(placed.comm.shape, dtype=bool)
+    for latency in np.unique(placed.latency):
+        comm = np.where(placed.latency == latency, placed.comm, np.inf)
+        least_here = np.minimum.reduceat(comm, columns.start, axis=1)
+        worth = np.where(least_here < least, least_here, -np.inf)
+        kept |= comm == np.repeat(worth, count, axis=1)
+        least = np.minimum(least, least_here)
+    return Cost(*(np.where(kept, cost, np.inf) for cost in placed))

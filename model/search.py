@@ -6,6 +6,7 @@ lower bound of the step time, made of the same formulas, drops what cannot win, 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,7 +34,8 @@ TIE = 1e-9  # relative difference below which two strategies count as equally go
 ROUNDING = 1e-12  # relative difference that two ways of computing one time can have
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
 MAX_EXPONENT = 62  # clusters stay below 2^63 GPUs
-CHUNK = 2**18  # elements of a stage's largest array
+SEEDS = 2  # degrees of each cluster, most promising first, that set the mark for all others
+FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array
 
 
 def _split_window() -> tuple[np.ndarray, np.ndarray]:
@@ -148,6 +150,20 @@ def _first_of_each(tied: Placed, count: int) -> np.ndarray:
     return order[first]
 
 
+def _position(group: np.ndarray) -> np.ndarray:
+    """The number of each element within its group, where groups stand together, ascending."""
+    return np.arange(len(group)) - np.searchsorted(group, group)
+
+
+def _chunks(count: int, width: int) -> Iterator[slice]:
+    """Slices of the rows of a (count, width) array: small ones first, whose results make the rest fewer."""
+    start, elements = 0, FIRST_CHUNK
+    while start < count:
+        rows = max(1, elements // width)
+        yield slice(start, start + rows)
+        start, elements = start + rows, min(4 * elements, CHUNK)
+
+
 class Group:
     """Clusters whose inner network levels join the same numbers of units, and the cost tables that they share.
 
@@ -182,11 +198,11 @@ class Group:
         ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
         self.dp_costs = self._dp_costs()
         self.tp_costs = self._tp_costs(ratios)
-        by_split = (-1, self.most_tp + 1, SPLITS)
-        self.tp_least = Cost(*(cost[:, -1].reshape(by_split).min(axis=-1) for cost in self.tp_costs.within))
+        self.tp_least = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp_costs.within))
+        by_ratio = (cost[:, -1].reshape(len(ratios), -1)[:, ::-1] for cost in self.tp_least)
+        self.tp_least_from = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
         odd, self.odd_kind = np.unique(odd_part(self.expert_batch), return_inverse=True)
         self.microbatches = self._microbatches(odd)
-        self.incumbents = Incumbents(clusters.limit)
 
     def _dp_costs(self) -> CostTable:
         """Rows: the exponent of DP."""
@@ -203,25 +219,26 @@ class Group:
         model, model_possible = over_levels(self.space, self.tp_columns.first, tp - tp_ff)
         ff, ff_possible = over_levels(self.space, self.tp_columns.second, tp_ff)
         comm, latency = tensor_parallel(self.network, model, ff, 1.0, ratio, 1.0, 1.0, 1.0, 1.0)
-        return CostTable.tabulated(self.space, comm, latency, model_possible & ff_possible, self.tp_columns.start)
+        return CostTable.tabulated(self.space, comm, latency, model_possible & ff_possible, self.tp_columns)
 
     def _tp_row(self, found: Candidates) -> np.ndarray:
         tp_row = self.ratio[found.cluster] * (self.most_tp + 1) + found.tp
         return tp_row * SPLITS + found.tp_ff - LEAST_TP_FF[found.tp]
 
-    def _pp_ep_costs(self, candidates: Candidates) -> tuple[CostTable, np.ndarray]:
-        """Rows: the distinct models, PP and interleavings of the candidates; and each candidate's row."""
-        shapes = self.shapes
-        key = np.stack([shapes.n_layers[candidates.cluster], shapes.sparsity[candidates.cluster]])
-        key = np.stack([*key, candidates.pp, candidates.interleaving > 1])
-        _, example, row = np.unique(key, axis=1, return_index=True, return_inverse=True)
-        cluster, pp = candidates.cluster[example, None], candidates.pp[example, None]
+    def _pp_ep_costs(self, found: Candidates) -> tuple[CostTable, np.ndarray]:
+        """Rows: the distinct clusters, PP and interleavings of the candidates; and each candidate's row."""
+        key = (found.cluster * MAX_EXPONENT + found.pp) * 2 + (found.interleaving > 1)
+        present = np.zeros(len(self.clusters) * MAX_EXPONENT * 2, dtype=bool)
+        present[key] = True
+        keys = np.nonzero(present)[0][:, None]
+        row = np.cumsum(present)[key] - 1
+        cluster, pp, interleaved = keys // 2 // MAX_EXPONENT, keys // 2 % MAX_EXPONENT, keys % 2 == 1
+        n_layers = self.shapes.n_layers[cluster]
         stages, pp_possible = over_levels(self.space, self.pp_ep_columns.first, pp)
-        experts, ep_possible = expert_levels(self.space, self.pp_ep_columns.second, shapes.sparsity[cluster])
-        comm, latency = pipeline_expert(
-            self.network, stages, experts, candidates.interleaving[example, None], shapes.n_layers[cluster], 1.0, 1.0, 1.0, 1.0
-        )
-        return CostTable.tabulated(self.space, comm, latency, pp_possible & ep_possible, self.pp_ep_columns.start), row
+        experts, ep_possible = expert_levels(self.space, self.pp_ep_columns.second, self.shapes.sparsity[cluster])
+        interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
+        comm, latency = pipeline_expert(self.network, stages, experts, interleaving, n_layers, 1.0, 1.0, 1.0, 1.0)
+        return CostTable.tabulated(self.space, comm, latency, pp_possible & ep_possible, self.pp_ep_columns), row
 
     def _microbatches(self, odd: np.ndarray) -> np.ndarray:
         """Counts to try, (odd part of B / E, twos of B / (E · DP), exponent of PP, choice); the last choice is zero-bubble's."""
@@ -239,37 +256,60 @@ class Group:
         pipeline = pipeline_time(self.assumptions, zero_bubble, idle, compute, tp.comm, pp_ep.comm, latency)
         return batch_time(self.assumptions, pipeline, dp.comm, dp.latency)
 
-    def degrees_floor(self) -> np.ndarray:
-        """A lower bound of the step time, (clusters, exponents of DP, exponents of PP); infinite where not allowed."""
+    @cached_property
+    def dp_floor(self) -> np.ndarray:
+        """A lower bound of the step time, (clusters, exponents of DP); infinite where not allowed.
+
+        The shards are as small as with PP = 1, but compute is spread as thinly, and TP is as small, as any PP allows.
+        """
         shapes, clusters = self.shapes, self.clusters
-        cluster, dp, pp = np.ix_(np.arange(len(clusters)), np.arange(self.most_dp + 1), np.arange(self.most_pp + 1))
-        tp = clusters.twos[cluster] - dp - pp
+        cluster, dp = np.ix_(np.arange(len(clusters)), np.arange(self.most_dp + 1))
+        tp_pp = clusters.twos[cluster] - dp
+        least_tp = np.maximum(tp_pp - self.layer_twos[cluster], 0)
         memory = memory_bytes(shapes.params[cluster], POWERS_OF_TWO[dp], self.gpu.word_bytes)
         allowed = (
             ((dp <= self.batch_twos[cluster]) & (memory <= clusters.n_gpus[cluster] * self.gpu.hbm_bytes))
-            & (pp <= self.layer_twos[cluster])
-            & ((tp >= 0) & (tp <= (self.model_twos + self.ff_twos)[cluster]))
+            & ((tp_pp >= 0) & (least_tp <= (self.model_twos + self.ff_twos)[cluster]))
         )
-        tp = np.clip(tp, 0, self.most_tp)
-        choices = self.microbatches[self.odd_kind[cluster], np.maximum(self.batch_twos[cluster] - dp, 0), pp]
+        dp_least = self.dp_costs.within.pick(self.dp_scale, dp, -1, cluster)
+        least_tp = np.minimum(least_tp, self.most_tp)
+        tp_least = self.tp_least_from.pick(self.tp_scale, self.ratio[cluster], least_tp, cluster)
+        tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
+        weights = self.weights[cluster] / POWERS_OF_TWO[np.maximum(tp_pp, 0)]
+        layers = self.compute_factor * shapes.n_layers[cluster]
+        compute = layers * block_time_floor(self.gpu, weights, tokens)
+        time = self._step_time(False, 0.0, compute, dp_least, tp_least, Cost(0.0, 0.0))
+        if self.assumptions.zero_bubble:
+            twice_the_kernels = compute + layers * block_time_floor(self.gpu, 0.0, 0.0)
+            time = np.minimum(time, self._step_time(True, 0.0, twice_the_kernels, dp_least, tp_least, Cost(0.0, 0.0)))
+        return np.where(allowed, time, np.inf)
+
+    def degrees_floor(self, cluster, dp, pp) -> np.ndarray:
+        """A lower bound of the step time with each of these exponents of DP and PP; infinite where not allowed."""
+        shapes = self.shapes
+        tp = self.clusters.twos[cluster] - dp - pp
+        choices = self.microbatches[self.odd_kind[cluster], self.batch_twos[cluster] - dp, pp]
         stage_layers = shapes.n_layers[cluster] / POWERS_OF_TWO[pp]
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[tp]
-        dp_least = self.dp_costs.within.pick(self.dp_scale, dp, -1, cluster)
-        tp_least = self.tp_least.pick(self.tp_scale, self.ratio[cluster], tp, cluster)
+        usage = np.arange(len(self.space))
+        dp_least = self.dp_costs.at.pick(self.dp_scale, dp[:, None], usage, cluster[:, None])
+        tp_row = self.ratio[cluster] * (self.most_tp + 1) + tp
+        tp_least = self.tp_least.pick(self.tp_scale, tp_row[:, None], usage[::-1], cluster[:, None])
 
         def floor(zero_bubble: bool, microbatches, idle):
             block = block_time_floor(self.gpu, weights, tokens / microbatches)
             compute = self.compute_factor * stage_layers * microbatches * block
-            return self._step_time(zero_bubble, idle, compute, dp_least, tp_least, Cost(0.0, 0.0))
+            time = self._step_time(zero_bubble, idle, compute[:, None], dp_least, tp_least, Cost(0.0, 0.0))
+            return time.min(axis=1)
 
-        one_f_one_b = choices[..., :MICROBATCH_CHOICES]
+        one_f_one_b = choices[:, :MICROBATCH_CHOICES]
         most = np.max(one_f_one_b, axis=-1, where=np.isfinite(one_f_one_b), initial=1)
         idle = bubble(POWERS_OF_TWO[pp], most, self._interleaving(stage_layers, pp))
-        time = floor(False, choices[..., 0], idle)
+        time = floor(False, choices[:, 0], idle[:, None])
         if self.assumptions.zero_bubble:
-            time = np.minimum(time, floor(True, choices[..., -1], 0.0))
-        return np.where(allowed, time, np.inf)
+            time = np.minimum(time, floor(True, choices[:, -1], 0.0))
+        return time
 
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
         """Every allowed split of TP and schedule of the given degrees that could still win, with its compute time."""
@@ -380,9 +420,8 @@ class Group:
 
         def refine(depth: int, state: list[np.ndarray]) -> None:
             stage, width = stages[depth]
-            rows = max(1, CHUNK // width)
-            for start in range(0, len(state[0]), rows):
-                chunk = [part[start : start + rows] for part in state]
+            for rows in _chunks(len(state[0]), width):
+                chunk = [part[rows] for part in state]
                 option, possible, costs = stage(*(part[:, None] for part in chunk))
                 row, column, placed = self._promising(found, chunk[0], possible, costs, greedy)
                 longer = [*(part[row] for part in chunk), option[row if len(option) > 1 else 0, column]]
@@ -418,22 +457,28 @@ class Group:
         wins = np.nonzero(~self.incumbents.loses_tie(cluster, time, comm, rank, latency))[0]
         return row[wins], column[wins], (time[wins], comm[wins], latency[wins])
 
-    def run(self) -> tuple[np.ndarray, Strategies]:
-        """The clusters that have a strategy below their limit, and the best of each."""
-        floor = self.degrees_floor()
-        flat = floor.reshape(len(self.clusters), -1)
-        cluster = np.arange(len(self.clusters))
-        dp, pp = np.unravel_index(np.argmin(flat, axis=1), floor.shape[1:])
-        reachable = np.nonzero(self.incumbents.reached(cluster, flat.min(axis=1)))[0]
-        first = self.candidates(cluster[reachable], dp[reachable], pp[reachable])
-        time, _ = self._floor(first)
-        order = np.lexsort((first.rank, time, first.cluster))
-        _, best = np.unique(first.cluster[order], return_index=True)
-        self.place(first.take(order[best]), greedy=True)
+    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+        """Those of the chosen clusters (ascending) that have a strategy below their limit, and the best of each."""
+        self.incumbents = Incumbents(self.clusters.limit)
+        row, dp = np.nonzero(self.dp_floor[chosen] < self.clusters.limit[chosen, None])
+        most_pp = np.minimum(self.layer_twos[chosen[row]], self.clusters.twos[chosen[row]] - dp)
+        least_pp = self.clusters.twos[chosen[row]] - dp - (self.model_twos + self.ff_twos)[chosen[row]]
+        pp = np.arange(self.most_pp + 1)
+        pair, pp = np.nonzero((pp >= least_pp[:, None]) & (pp <= most_pp[:, None]))
+        cluster, dp = chosen[row[pair]], dp[pair]
+        time = self.degrees_floor(cluster, dp, pp)
+        order = np.lexsort((time, cluster))
+        order = order[self.incumbents.reached(cluster[order], time[order])]
+        cluster, dp, pp, time = cluster[order], dp[order], pp[order], time[order]
+        seeds = np.nonzero(_position(cluster) < SEEDS)[0]
+        self.place(self.candidates(cluster[seeds], dp[seeds], pp[seeds]), greedy=True)
 
-        rest = self.candidates(*np.nonzero(self.incumbents.reached(cluster[:, None, None], floor)))
-        time, _ = self._floor(rest)
-        self.place(rest.take(np.argsort(time)))
+        rest = np.nonzero(self.incumbents.reached(cluster, time))[0]
+        found = self.candidates(cluster[rest], dp[rest], pp[rest])
+        time, _ = self._floor(found)
+        order = np.lexsort((time, found.cluster))
+        order = order[np.argsort(_position(found.cluster[order]), kind="stable")]
+        self.place(found.take(order))
         return self._strategies()
 
     def _strategies(self) -> tuple[np.ndarray, Strategies]:
@@ -453,23 +498,38 @@ class Group:
         return found.cluster, Strategies(*levels, found.microbatches, found.interleaving, found.zero_bubble)
 
 
-def best_strategies(configuration: Configuration, clusters: Clusters) -> tuple[np.ndarray, Strategies]:
-    """The fastest strategy of every cluster that has one below its limit.
+class ClusterSearch:
+    """The search for the fastest strategies of clusters, in groups that fill the network's inner levels alike.
 
-    Returns
-    -------
-    index : ndarray of int, shape (found,)
-        Which clusters those are, ascending.
-    strategies : Strategies
-        One for each.
+    Attributes
+    ----------
+    reachable : ndarray of bool
+        Whether a cluster could have a strategy below its limit at all.
     """
-    sizes = tuple(level.size for level in configuration.network[:-1])
-    units = [joined(int(n), sizes) for n in clusters.n_gpus]
-    found = []
-    for hierarchy in sorted(set(units)):
-        members = np.nonzero([unit == hierarchy for unit in units])[0]
-        index, strategies = Group(configuration, clusters.take(members), hierarchy).run()
-        found.append((members[index], strategies))
-    index = np.concatenate([members for members, _ in found])
-    order = np.argsort(index)
-    return index[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
+
+    def __init__(self, configuration: Configuration, clusters: Clusters):
+        sizes = tuple(level.size for level in configuration.network[:-1])
+        units = [joined(int(n), sizes) for n in clusters.n_gpus]
+        hierarchies = sorted(set(units))
+        number = np.array([hierarchies.index(unit) for unit in units])
+        self._members = [np.nonzero(number == index)[0] for index in range(len(hierarchies))]
+        self._groups = [
+            Group(configuration, clusters.take(members), hierarchy)
+            for members, hierarchy in zip(self._members, hierarchies, strict=True)
+        ]
+        self._none = Strategies.none(len(configuration.network))
+        self.reachable = np.zeros(len(clusters), dtype=bool)
+        for members, group in zip(self._members, self._groups, strict=True):
+            self.reachable[members] = group.dp_floor.min(axis=1) < group.clusters.limit
+
+    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+        """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each."""
+        wanted = np.zeros(len(self.reachable), dtype=bool)
+        wanted[chosen] = True
+        found = [(np.array([], dtype=int), self._none)]
+        for members, group in zip(self._members, self._groups, strict=True):
+            index, strategies = group.best(np.nonzero(wanted[members])[0])
+            found.append((members[index], strategies))
+        cluster = np.concatenate([index for index, _ in found])
+        order = np.argsort(cluster)
+        return cluster[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)

@@ -6,7 +6,7 @@ import numpy as np
 
 from model.configuration import Configuration, Shape, Strategy
 from model.scaling import Shapes, given_shape, sweep_shapes
-from model.search import Clusters, best_strategies
+from model.search import Clusters, ClusterSearch
 from model.step import Steps, Strategies, deadline, step_times
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
-FIRST_WINDOW = 2  # cluster sizes of each width that are tried together; then more
+WINDOWS = (8, 60)  # how many cluster sizes of each width are looked at together
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -41,19 +41,30 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
     to_try &= np.logical_and.accumulate(feasible_latency)[:, None]
 
     found: list[tuple[np.ndarray, Strategies]] = []
-    window = FIRST_WINDOW
-    while to_try.any():
-        waiting = np.cumsum(to_try, axis=1)
-        width, exponent = np.nonzero(to_try & (waiting <= window))
-        index, strategies = best_strategies(configuration, Clusters(shapes.take(width), exponent, limit[width]))
-        solved, first = np.unique(width[index], return_index=True)
-        found.append((solved, strategies.take(first)))
-        to_try[width, exponent] = False
-        to_try[solved] = False
-        stuck = np.setdiff1d(width[~to_try[width].any(axis=1)], solved)
-        if len(stuck):
-            to_try[stuck.min() :] = False
-        window *= 4
+    for window in WINDOWS:
+        in_window = to_try & (np.cumsum(to_try, axis=1) <= window)
+        if not in_window.any():
+            break
+        width, exponent = np.nonzero(in_window)
+        search = ClusterSearch(configuration, Clusters(shapes.take(width), exponent, limit[width]))
+        to_try &= ~in_window
+        open_cluster = search.reachable.copy()
+        batch = 1
+        while open_cluster.any():
+            number = np.cumsum(open_cluster)
+            before = np.concatenate([[0], number])[np.searchsorted(width, width)]
+            chosen = np.nonzero(open_cluster & (number - before <= batch))[0]
+            index, strategies = search.best(chosen)
+            solved, first = np.unique(width[index], return_index=True)
+            found.append((solved, strategies.take(first)))
+            open_cluster[chosen] = False
+            open_cluster[np.isin(width, solved)] = False
+            to_try[solved] = False
+            batch *= 2
+        stuck = ~to_try.any(axis=1)
+        stuck[np.concatenate([widths for widths, _ in found] or [[]]).astype(int)] = False
+        if stuck.any():
+            to_try[np.argmax(stuck) :] = False
     solved = np.concatenate([np.array([], dtype=int), *(widths for widths, _ in found)])
     order = np.argsort(solved)
     solved = solved[order]

@@ -82,8 +82,7 @@ def duration(seconds) -> str:
     special = _out_of_scale(seconds)
     if special:
         return special if special == MISSING else f"{special} s"
-    rounded = _rounded(seconds)
-    size, name = next(((size, name) for size, name in _TIMES if rounded >= size), _TIMES[-1])
+    size, name = next(((size, name) for size, name in _TIMES if _rounded(seconds / size) >= 1), _TIMES[-1])
     count = f"{_rounded(seconds / size):,g}"
     return f"{count} {name.removesuffix('s') if count == '1' and len(name) > 2 else name}"
 
@@ -101,7 +100,9 @@ def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
     named = {"data": dp, "tensor": tp_model * tp_ff, "pipeline": pp, "expert": ep}
     words = [f"{degree:,.0f}-way {name}" for name, degree in named.items() if degree > 1]
     if tp_model > 1 and tp_ff > 1:
-        words = [f"{word} ({tp_model:,.0f} of d_model, {tp_ff:,.0f} of d_ff)" if "tensor" in word else word for word in words]
+        words = [
+            f"{word} ({tp_model:,.0f} of d_model, {tp_ff:,.0f} of d_ff)" if "tensor" in word else word for word in words
+        ]
     if not words:
         return "no parallelism: one GPU"
     *first, last = words

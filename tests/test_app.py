@@ -1,0 +1,144 @@
+"""The page, without a browser: every preset renders, and its numbers follow the widgets."""
+
+import re
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import model
+
+APP = Path(__file__).parents[1] / "app.py"
+VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
+DENSE = "GPU generations, dense"
+
+
+def page(view: str = VIEWS[0], preset: str = DENSE) -> AppTest:
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["view"] = view
+    app.session_state["preset"] = preset
+    return app.run()
+
+
+def charts(app: AppTest) -> int:
+    return len(app.get("vega_lite_chart"))
+
+
+def headline(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def table(app: AppTest):
+    """The limits by the name of the configuration, without its swatch."""
+    frame = app.table[0].value
+    return frame.set_axis([re.sub(r":\w+\[.*?\]\W*", "", name) for name in frame.index]).map(
+        lambda cell: cell.replace("\u00a0", " ")
+    )
+
+
+@pytest.mark.parametrize("title", model.load_presets())
+def test_every_preset_renders_in_every_tab(title):
+    for view in VIEWS:
+        app = page(view, title)
+        assert not app.exception, app.exception
+        assert charts(app) >= 1, view
+        words = [element.value for kind in (app.main.metric, app.main.markdown, app.main.caption) for element in kind]
+        assert not [text for text in words if re.search(r"\de[+-]?\d|nan|None", text)], words
+
+
+def test_parallelism_has_a_panel_for_each_configuration_and_each_network_level():
+    preset = model.load_presets()[DENSE]
+    assert charts(page(VIEWS[1])) == len(preset.configurations) + len(preset.configurations[0].network)
+
+
+def test_headline_is_of_the_selected_configuration():
+    app = page()
+    before = headline(app)
+    app.selectbox(key="configuration").select("H100").run()
+    after = headline(app)
+    assert after["Linear scaling ends"] == "2.0 × 10²⁸ FLOP"
+    assert after["Latency wall"] == "2.7 × 10³¹ FLOP"
+    assert after["Parameters"] == "13.1 trillion"
+    assert before["Linear scaling ends"] == "2.8 × 10²⁷ FLOP"  # the V100's
+
+
+def test_table_lists_every_configuration_with_the_papers_numbers():
+    limits = table(page(VIEWS[2]))
+    assert limits["Linear scaling ends (FLOP)"].to_dict() == {
+        "V100": "2.8 × 10²⁷",
+        "A100": "3.4 × 10²⁸",
+        "H100": "2.0 × 10²⁸",
+    }
+    assert set(limits["Model"]) == {"dense"}
+    assert limits.loc["H100", "Crosses again"] == "yes"
+
+
+def test_threshold_moves_table_and_headline():
+    app = page(VIEWS[2])
+    at_80, headline_at_80 = table(app), headline(app)
+    app.slider(key="threshold").set_value(50).run()
+    assert not app.exception
+    assert (table(app)["Linear scaling ends (FLOP)"] != at_80["Linear scaling ends (FLOP)"]).all()
+    assert headline(app)["Linear scaling ends"] != headline_at_80["Linear scaling ends"]
+    assert headline(app)["Latency wall"] == headline_at_80["Latency wall"]
+
+
+def test_unticked_configurations_vanish():
+    app = page(VIEWS[2])
+    assert list(table(app).index) == ["V100", "A100", "H100"]
+    app.checkbox[0].uncheck().run()
+    assert not app.exception
+    assert list(table(app).index) == ["A100", "H100"]
+    assert app.selectbox(key="configuration").options == ["A100", "H100"]
+    app.checkbox[0].check().run()
+    assert list(table(app).index) == ["V100", "A100", "H100"]
+
+
+def test_ticks_outlive_a_look_at_another_preset():
+    app = page(VIEWS[2])
+    app.checkbox[1].uncheck().run()
+    other = next(title for title in model.load_presets() if title != DENSE)
+    app.selectbox(key="preset").select(other).run()
+    app.selectbox(key="preset").select(DENSE).run()
+    assert list(table(app).index) == ["V100", "H100"]
+
+
+def test_nothing_ticked_says_what_to_do():
+    app = page()
+    for checkbox in app.checkbox:
+        checkbox.uncheck()
+    app.run()
+    assert not app.exception
+    assert [info.value for info in app.info] == ["Tick at least one configuration in the sidebar."]
+    assert charts(app) == 0
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """A preset of an H100 that has three months and one that has a minute."""
+    preset = model.load_presets()[DENSE]
+    h100 = preset.configurations[-1]
+    minute = h100.assumptions.model_copy(update={"training_months": 2e-5})
+    rushed = h100.model_copy(update={"name": "Rushed", "assumptions": minute})
+    assert model.simulate(rushed).empty
+    configurations = (rushed, h100)
+    presets = {DENSE: preset.model_copy(update={"configurations": configurations})}
+    monkeypatch.setattr(model, "load_presets", lambda: presets)
+    st.cache_resource.clear()
+    yield rushed
+    st.cache_resource.clear()
+
+
+def test_infeasible_configuration_shows_its_reason_beside_the_others(hurried):
+    reason = model.simulate(hurried).attrs["reason"]
+    app = page(VIEWS[2])
+    assert not app.exception, app.exception
+    (error,) = app.error
+    assert "Rushed" in error.value
+    assert reason in error.value.replace("\\", "")
+    assert list(table(app).index) == ["H100"]
+    app.checkbox[1].uncheck().run()  # nothing feasible is left
+    assert not app.exception, app.exception
+    assert reason in app.error[0].value.replace("\\", "")
+    assert charts(app) == 0
