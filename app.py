@@ -57,7 +57,7 @@ def run(configuration: Configuration) -> pd.DataFrame:
 def swatch(style: tuple[str, str]) -> str:
     """A piece of a configuration's line, in Markdown."""
     colour, dash = style
-    return f":{colour}[{dash}{dash}]\u2002"
+    return f":{colour}[{dash}{dash}]"
 
 
 def decades(*columns: pd.Series) -> list[float]:
@@ -69,7 +69,9 @@ def decades(*columns: pd.Series) -> list[float]:
 
 def log_axis(channel, field: str, title: str, ticks: list[float], **axis):
     scale = alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False)
-    return channel(f"{field}:Q", scale=scale, title=title, axis=alt.Axis(values=ticks, labelExpr=POWER_OF_TEN, **axis))
+    spoken = f"{title} from {scientific(ticks[0])} to {scientific(ticks[-1])}, logarithmic"
+    axis = alt.Axis(values=ticks, labelExpr=POWER_OF_TEN, description=spoken, **axis)
+    return channel(f"{field}:Q", scale=scale, title=title, axis=axis)
 
 
 def flop_axis(field: str, ticks: list[float]) -> alt.X:
@@ -121,7 +123,9 @@ def tooltip(*titles: str) -> list[alt.Tooltip]:
 def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.LayerChart:
     """MFU against training compute, a line per configuration."""
     words = facts(frame)
-    points = words.assign(configuration=frame["configuration"], training_flop=frame["training_flop"], mfu=frame["mfu"])
+    points = frame[["configuration", "training_flop", "mfu"]].assign(
+        **words, spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"]
+    )
     share = alt.Y(
         "mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, titleAngle=0, titleAlign="left", titleY=-14)
     )
@@ -130,18 +134,20 @@ def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.Lay
     )
     nearest = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
     dots = curves.mark_point(filled=True, opacity=1).encode(
-        size=alt.when(nearest).then(alt.value(120)).otherwise(alt.value(20)), tooltip=tooltip(*words)
+        size=alt.when(nearest).then(alt.value(120)).otherwise(alt.value(20)),
+        tooltip=tooltip(*words),
+        description="spoken:N",
     )
     ends = alt.Chart(limits[["configuration", "linear_scaling_end_flop", "mfu"]].dropna())
-    diamonds = ends.mark_point(shape="diamond", filled=True, size=160, opacity=1).encode(
+    diamonds = ends.mark_point(shape="diamond", filled=True, size=160, opacity=1, aria=False).encode(
         alt.X("linear_scaling_end_flop:Q"), alt.Y("mfu:Q"), colour_of(styles)
     )
     references = alt.Chart(reference_lines).encode(alt.Y("mfu:Q"), colour_of(styles))
-    rules = references.mark_rule(strokeDash=[3, 3])
+    rules = references.mark_rule(strokeDash=[3, 3], aria=False)
     labels = references.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
         text="label:N", x=alt.value(0)
     )
-    lines = curves.mark_line(strokeWidth=2).encode(dash_of(styles))
+    lines = curves.mark_line(strokeWidth=2, aria=False).encode(dash_of(styles))
     return finished(alt.layer(rules, labels, lines, diamonds, dots.add_params(nearest)), 440)
 
 
@@ -152,15 +158,19 @@ def degrees_chart(frame, colour: str, flop_ticks: list[float], degree_ticks: lis
     base = (
         alt.Chart(words.join(frame[["training_flop", *DEGREES]]))
         .transform_fold(list(DEGREES), as_=["kind", "degree"])
-        .transform_calculate(line="datum.kind")
+        .transform_calculate(
+            line="datum.kind",
+            spoken="datum.kind + ' ' + format(datum.degree, ',') + ' at ' + datum['Training compute']",
+        )
         .encode(flop_axis("training_flop", flop_ticks), degree, color=alt.value(colour))
     )
     dashes = alt.Scale(domain=list(DEGREES), range=DEGREE_DASHES)
     shapes = alt.Scale(domain=list(DEGREES), range=DEGREE_SHAPES)
     legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=1, labelFontSize=13, padding=0)
-    lines = base.mark_line(strokeWidth=1.5).encode(alt.StrokeDash("line:N", scale=dashes, legend=None))
+    lines = base.mark_line(strokeWidth=1.5, aria=False).encode(alt.StrokeDash("line:N", scale=dashes, legend=None))
     dots = base.mark_point(filled=True, size=40, opacity=1).encode(
         alt.Shape("kind:N", scale=shapes, legend=legend),
+        description="spoken:N",
         tooltip=[
             alt.Tooltip("kind:N", title="Kind"),
             alt.Tooltip("degree:Q", title="Degree", format=","),
@@ -184,17 +194,26 @@ def over_levels(configuration: Configuration, frame) -> Iterator[tuple[str, pd.D
 def limits_chart(limits, styles: Styles) -> alt.LayerChart:
     """From the end of linear scaling to the latency wall, a row per configuration."""
     end, wall = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
-    words = {"Linear scaling ends": end.map(scientific) + " FLOP", "Latency wall": wall.map(scientific) + " FLOP"}
+    words = {
+        "Configuration": limits["configuration"],
+        "Linear scaling ends": end.map(scientific) + " FLOP",
+        "Latency wall": wall.map(scientific) + " FLOP",
+    }
     rows = limits[["configuration"]].assign(end=end, wall=wall, start=end.fillna(wall), **words)
     base = alt.Chart(rows).encode(
-        alt.Y("configuration:N", sort=None, axis=None), colour_of(styles), tooltip=tooltip("configuration", *words)
+        alt.Y("configuration:N", sort=None, axis=None), colour_of(styles), tooltip=tooltip(*words)
     )
     names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13)
-    spans = base.mark_rule(strokeWidth=3).encode(flop_axis("start", decades(rows["start"], wall)), alt.X2("wall:Q"))
-    ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1).encode(alt.X("end:Q"))
-    walls = base.mark_tick(thickness=4, size=18, opacity=1).encode(alt.X("wall:Q"))
-    named = names.encode(x=alt.value(0), text="configuration:N")
-    return finished(alt.layer(named, spans, ends, walls), 44 * len(limits) + 60)
+    spans = base.mark_rule(strokeWidth=3, aria=False)
+    ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1)
+    walls = base.mark_tick(thickness=4, size=18, opacity=1)
+    layers = alt.layer(
+        names.encode(text="configuration:N", x=alt.value(0)),
+        spans.encode(flop_axis("start", decades(rows["start"], wall)), alt.X2("wall:Q")),
+        ends.encode(alt.X("end:Q"), description="Linear scaling ends:N"),
+        walls.encode(alt.X("wall:Q"), description="Latency wall:N"),
+    )
+    return finished(layers, 44 * len(limits) + 60)
 
 
 def limits_table(limits, styles: Styles) -> pd.DataFrame:
@@ -215,7 +234,7 @@ def limits_table(limits, styles: Styles) -> pd.DataFrame:
     ).map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
     table.insert(0, "GPU", limits["gpu"].map(plain))
     table.index = pd.Index(
-        [f"{swatch(styles[name])}{plain(name)}" for name in limits["configuration"]], name="Configuration"
+        [f"{swatch(styles[name])}\u2002{plain(name)}" for name in limits["configuration"]], name="Configuration"
     )
     return table
 
@@ -232,16 +251,18 @@ with st.sidebar:
         configuration.name: (COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)])
         for index, configuration in enumerate(preset.configurations)
     }
-    included = [
-        configuration
-        for configuration in preset.configurations
-        if st.checkbox(
-            f"{swatch(styles[configuration.name])}{plain(configuration.name)}",
-            value=True,
-            key=f"include {configuration.name} of {title}",
-            persist_state="session",
-        )
-    ]
+    included = []
+    for configuration in preset.configurations:
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            st.markdown(swatch(styles[configuration.name]))
+            if st.checkbox(
+                plain(configuration.name),
+                value=True,
+                key=f"include {configuration.name} of {title}",
+                width="stretch",
+                persist_state="session",
+            ):
+                included.append(configuration)
 
 # What comes of it
 
@@ -319,7 +340,7 @@ if utilization.open:
     with utilization, st.container(border=True):
         with st.container(horizontal=True, gap="small"):
             for name in feasible:
-                st.markdown(f"{swatch(styles[name])}{plain(name)}")
+                st.markdown(f"{swatch(styles[name])}\u2002{plain(name)}")
             st.markdown("◆ linear scaling ends", help=TERMS["Linear scaling"])
         peak = selected.gpu.effective_utilization
         reference_lines = pd.DataFrame(
@@ -349,7 +370,7 @@ if parallelism.open:
         for name in feasible:
             whole = runs[name].assign(**{kind: runs[name][column] for kind, column in DEGREES.items()})
             with panels.cell():
-                st.markdown(f"{swatch(styles[name])}**{plain(name)}**")
+                st.markdown(f"{swatch(styles[name])}\u2002**{plain(name)}**")
                 st.altair_chart(
                     degrees_chart(whole, styles[name][0], flop_ticks, degree_ticks),
                     alt=f"Degrees of data, tensor, pipeline and expert parallelism of {name} against training compute, "

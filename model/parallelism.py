@@ -22,11 +22,6 @@ def above(degree: Sequence, level: int):
     return product
 
 
-def is_top(degree: Sequence, level: int):
-    """Whether `level` is the highest over which the degree spreads."""
-    return (degree[level] > 1) & (above(degree, level) == 1)
-
-
 def data_parallel(network: Network, dp: Sequence, params, n_gpus, word_bytes: float):
     """All-reduce of the gradients: the slowest level's bandwidth time, the sum of the latencies."""
     comm = latency = np.float64(0)
@@ -53,30 +48,31 @@ def tensor_parallel(
     return comm, latency
 
 
+def interfaces_within(stages_beyond, interleaving, n_layers):
+    """How many of the n_layers - 1 interfaces stay within a level, with so many pipeline stages beyond it."""
+    return n_layers - 1 - np.where(stages_beyond > 1, interleaving * stages_beyond - 1, 0)
+
+
 def pipeline_expert(
     network: Network, pp: Sequence, ep: Sequence, interleaving, n_layers, d_model, batch, n_gpus, word_bytes: float
 ):
     """Point-to-point messages between stages and experts: the sums of bandwidth times and of latencies.
 
-    A message travels at the higher of the level that the pipeline crosses and the level that the experts cross, so it
-    is at a level if one is there and the other there or below.
+    A message travels at the higher of the levels that the pipeline and the experts cross, independently: it stays within
+    a level if both do. For bandwidth a token's expert is within with probability 1 / (EP beyond the level); for latency
+    always, but only if all experts are.
     """
-    stages = above(pp, -1)
-    pp_below = np.where(stages > 1, n_layers - interleaving * stages, n_layers - 1)  # interfaces inside a GPU
-    ep_below = 1 / above(ep, -1)  # share of tokens whose expert is on their GPU
-    ep_reached = above(ep, -1) == 1  # whether the farthest expert is this near
+    stays = waits_stay = None
     comm = latency = np.float64(0)
-    for index, level in enumerate(network):
-        pp_here = interleaving * above(pp, index) * (pp[index] - 1) + is_top(pp, index) * (interleaving - 1)
-        ep_to_here = 1 / above(ep, index)
-        ep_farthest_here = is_top(ep, index)
-        crossings = pp_here * ep_to_here + pp_below * (ep_to_here - ep_below)
-        waits = pp_here * (ep_reached | ep_farthest_here) + pp_below * ep_farthest_here
-        bandwidth_s, _ = point_to_point(level, d_model, 2 * crossings, batch, n_gpus, word_bytes)
-        _, latency_s = point_to_point(level, d_model, 2 * waits, batch, n_gpus, word_bytes)
-        comm = comm + bandwidth_s
-        latency = latency + latency_s
-        pp_below = pp_below + pp_here
-        ep_below = ep_to_here
-        ep_reached = ep_reached | ep_farthest_here
+    for index in range(-1, len(network)):
+        interfaces = interfaces_within(above(pp, index), interleaving, n_layers)
+        experts_beyond = above(ep, index)
+        within, waits_within = interfaces / experts_beyond, interfaces * (experts_beyond == 1)
+        if index >= 0:
+            level = network[index]
+            bandwidth_s, _ = point_to_point(level, d_model, 2 * (within - stays), batch, n_gpus, word_bytes)
+            _, latency_s = point_to_point(level, d_model, 2 * (waits_within - waits_stay), batch, n_gpus, word_bytes)
+            comm = comm + bandwidth_s
+            latency = latency + latency_s
+        stays, waits_stay = within, waits_within
     return comm, latency

@@ -1,13 +1,14 @@
-"""Where on the network hierarchy a strategy's degrees lie (spec section 5).
+"""Where on the network hierarchy a strategy's degrees lie, and what that can cost (spec section 5).
 
 A cluster of E · 2^i GPUs fills each inner level with some units, whose twos are shared out among the degrees (their odd
 part can only be expert parallelism); the outermost level takes what is left of each degree. How many twos of each inner
-level a kind of parallelism uses is its *usage*, a mixed-radix number. Data, tensor, and pipeline with expert parallelism
-touch each other only through usage, which must add up to the units: so each has a table of what it can cost at every
-usage, and the search combines tables rather than placements.
+level a kind of parallelism uses is its *usage*. Data, tensor, and pipeline with expert parallelism touch each other only
+through their usages, which must add up to the units: so each has a table of what it can cost at every usage, and the search
+combines usages rather than placements.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,14 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from model.integers import POWERS_OF_TWO, odd_part, twos
+from model.network import point_to_point
+from model.parallelism import Network, interfaces_within
+
+BLOCK = 2**18  # elements of a table that are worked out together
 
 
 @dataclass(frozen=True)
 class Usages:
     """Every way to use the twos of the inner levels, numbered so that numbers add as usages do.
 
-    `vectors` (count, inner levels) are the twos used, `fits` (count, count) says whether two usages leave room for each
-    other. The last usage is all there is.
+    `vectors` (usages, inner levels) are the twos used, `fits` (usages, usages) says which pairs can go together, `odd`
+    is the odd part of each level's units. The last usage is all there is.
     """
 
     vectors: np.ndarray
@@ -34,7 +39,7 @@ class Usages:
         return len(self.vectors)
 
     def least_within(self, least: np.ndarray) -> np.ndarray:
-        """Running minimum of (rows, usages) over every usage that is nowhere larger."""
+        """The least of a row's entries over all usages that are nowhere larger, for (rows, usages)."""
         result = least.reshape(-1, *self.grid[::-1])
         for axis in range(1, result.ndim):
             result = np.minimum.accumulate(result, axis=axis)
@@ -55,8 +60,8 @@ def usages(units: tuple[int, ...]) -> Usages:
 class PairColumns:
     """Every pair of usages that two degrees can have beside each other, grouped by the usage they add up to.
 
-    `first` and `second` (columns) are the two usages, `start` (usages) where a usage's columns begin, `of_usage`
-    (usages, most columns of any) their numbers, padded with -1.
+    `first` and `second` (columns) are the two usages, `start` (usages) is where a usage's columns begin, `of_usage`
+    (usages, most columns of any) are their numbers, padded with -1.
     """
 
     first: np.ndarray
@@ -67,7 +72,7 @@ class PairColumns:
 
 @lru_cache(maxsize=64)
 def pair_columns(units: tuple[int, ...], second_most: int) -> PairColumns:
-    """The columns of tables of two degrees, the second of at most 2^second_most, over levels that join `units` units."""
+    """The pairs over inner levels that join `units` units, the second degree being at most 2^second_most."""
     space = usages(units)
     first, second = np.nonzero(space.fits & (space.vectors.sum(axis=-1) <= second_most))
     order = np.argsort(first + second, kind="stable")
@@ -87,12 +92,11 @@ def over_levels(space: Usages, usage: np.ndarray, exponent: np.ndarray) -> tuple
     return [*inner, POWERS_OF_TWO[np.maximum(outermost, 0)]], outermost >= 0
 
 
-def expert_levels(space: Usages, usage: np.ndarray, sparsity: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Expert parallelism's factors at each level: as `over_levels`, and every odd factor of the units besides."""
+def experts_over_levels(space: Usages, usage: np.ndarray, sparsity: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Expert parallelism's factors at each level: as `over_levels`, with the odd factors of the units."""
     factors, large_enough = over_levels(space, usage, twos(sparsity))
     inner = [factor * odd for factor, odd in zip(factors, space.odd, strict=False)]
-    odd_outermost = odd_part(sparsity) / np.prod(np.array(space.odd, dtype=float))
-    return [*inner, factors[-1] * odd_outermost], large_enough
+    return [*inner, factors[-1] * odd_part(sparsity) / math.prod(space.odd)], large_enough
 
 
 class Cost(NamedTuple):
@@ -106,33 +110,43 @@ class Cost(NamedTuple):
         return Cost(self.comm[row, column] * scale.comm[case], self.latency[row, column] * scale.latency[case])
 
 
+NOTHING = Cost(np.float64(0), np.float64(0))
+
+
 @dataclass(frozen=True)
 class CostTable:
     """What one kind of parallelism can cost: a row for each degree.
 
-    `placed` has a column for each placement, infinite where it asks for more than the degree has. The least bandwidth
-    time and the least latency of each row, separately, stand in `at` for every exact usage and in `within` for all usages
-    that fit in one.
+    `placed` has a column for each placement, infinite where another is as good or the degree is too small for it. `at` has
+    a column for each usage: the least bandwidth time and, separately, the least latency with it. `within` is the least of
+    `at` over all usages that fit in one.
     """
 
     placed: Cost
     at: Cost
     within: Cost
 
-    @classmethod
-    def tabulated(cls, space: Usages, comm, latency, possible, columns: "PairColumns | None" = None) -> "CostTable":
-        """From the costs of (rows, columns) and whether each is possible; a column for each usage, or for pairs of usages."""
-        placed = Cost(np.where(possible, comm, np.inf), np.where(possible, latency, np.inf))
-        if columns is None:
-            at = placed
-        else:
-            placed = _undominated(placed, columns)
-            at = Cost(*(np.minimum.reduceat(cost, columns.start, axis=1) for cost in placed))
-        return cls(placed, at, Cost(*(space.least_within(cost) for cost in at)))
+
+def tabulate(space: Usages, rows: int, columns: PairColumns | None, cost: Callable) -> CostTable:
+    """Table of `cost(rows, columns) -> (comm, latency, possible)`; a column is a usage, or a pair of usages.
+
+    `cost` is called with a column of row numbers and the numbers of all columns, some rows at a time.
+    """
+    count = len(space) if columns is None else len(columns.first)
+    column = np.arange(count)
+    step = max(1, BLOCK // count)
+    blocks = []
+    for start in range(0, rows, step):
+        comm, latency, possible = cost(np.arange(start, min(start + step, rows))[:, None], column)
+        block = Cost(np.where(possible, comm, np.inf), np.where(possible, latency, np.inf))
+        blocks.append(block if columns is None else _undominated(block, columns))
+    placed = Cost(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+    at = placed if columns is None else Cost(*(np.minimum.reduceat(part, columns.start, axis=1) for part in placed))
+    return CostTable(placed, at, Cost(*(space.least_within(part) for part in at)))
 
 
 def _undominated(placed: Cost, columns: PairColumns) -> Cost:
-    """The costs, infinite where another placement of the same usage has less of one of them and no more of the other."""
+    """The costs, infinite where a placement with the same usage has no more latency and less bandwidth time."""
     count = np.diff(columns.start, append=len(columns.first))
     least = np.full((len(placed.comm), len(count)), np.inf)
     kept = np.zeros(placed.comm.shape, dtype=bool)
@@ -142,4 +156,37 @@ def _undominated(placed: Cost, columns: PairColumns) -> Cost:
         worth = np.where(least_here < least, least_here, -np.inf)
         kept |= comm == np.repeat(worth, count, axis=1)
         least = np.minimum(least, least_here)
-    return Cost(*(np.where(kept, cost, np.inf) for cost in placed))
+    return Cost(*(np.where(kept, part, np.inf) for part in placed))
+
+
+def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interleaving, n_layers) -> Cost:
+    """A lower bound of `pipeline_expert` for one word on one GPU, (rows, usages); infinite where impossible.
+
+    `pp` (an exponent) and the other arguments are (rows, 1). The messages within a level are a product of what the
+    pipeline and what the experts keep within it, and the time is a weighted sum of them over the levels: the bound takes
+    the best share of the usage up to each level for that level alone.
+    """
+    ep = twos(sparsity)
+    interfaces = n_layers - 1
+    stay = interfaces_within(POWERS_OF_TWO[pp], interleaving, n_layers)
+    units = [point_to_point(level, 1.0, 2.0, 1.0, 1.0, 1.0) for level in network]
+    result = []
+    for kind, stays in enumerate((stay / sparsity, stay * (sparsity == 1))):
+        unit = [times[kind] for times in units]
+        rounding = 1e-14 * interfaces * max(unit)
+        bound = interfaces * unit[-1] - stays * unit[0] - rounding
+        used = np.cumsum(space.vectors, axis=1)
+        for index in range(len(network) - 1):
+            most = used[:, index].max() + 1
+            both, pipeline = np.ogrid[:most, :most]
+            rows = (slice(None), slice(None), None)
+            experts = both - pipeline
+            possible = (experts >= 0) & (pipeline <= pp[rows]) & (experts <= ep[rows])
+            stages_beyond = POWERS_OF_TWO[np.maximum(pp[rows] - pipeline, 0)]
+            experts_beyond = sparsity[rows] / (math.prod(space.odd[: index + 1]) * POWERS_OF_TWO[np.maximum(experts, 0)])
+            within = interfaces_within(stages_beyond, interleaving[rows], n_layers[rows])
+            within = within * (experts_beyond == 1) if kind else within / experts_beyond
+            least = np.where(possible, within * (unit[index] - unit[index + 1]), np.inf).min(axis=-1)
+            bound = bound + least[:, used[:, index]]
+        result.append(np.maximum(bound, 0))
+    return Cost(*result)

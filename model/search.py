@@ -1,6 +1,6 @@
 """The fastest strategy for each of many clusters at once (spec section 5).
 
-TP, DP and PP are powers of two, so a strategy is a few small exponents. Candidates are refined in stages: degrees, then
+TP, DP and PP are powers of two, so a strategy is a few small exponents. Candidates are refined in stages: DP, then PP, then
 how TP is split and a batch is scheduled, then the usage of the network levels, then the placement on them. At each stage a
 lower bound of the step time, made of the same formulas, drops what cannot win, and nothing that could win is dropped.
 """
@@ -15,10 +15,21 @@ import numpy as np
 from model.columns import Columns
 from model.configuration import Configuration
 from model.gpu import block_time, block_time_floor
+from model.incumbents import Candidates, Incumbents, Placed
 from model.integers import POWERS_OF_TWO, first_divisors, odd_part, twos
 from model.network import joined
 from model.parallelism import data_parallel, pipeline_expert, tensor_parallel
-from model.placement import Cost, CostTable, expert_levels, over_levels, pair_columns, usages
+from model.placement import (
+    NOTHING,
+    Cost,
+    CostTable,
+    experts_over_levels,
+    over_levels,
+    pair_columns,
+    pipeline_expert_floor,
+    tabulate,
+    usages,
+)
 from model.scaling import Shapes
 from model.step import (
     Strategies,
@@ -30,12 +41,10 @@ from model.step import (
     recomputation,
 )
 
-TIE = 1e-9  # relative difference below which two strategies count as equally good
-ROUNDING = 1e-12  # relative difference that two ways of computing one time can have
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
 MAX_EXPONENT = 62  # clusters stay below 2^63 GPUs
 SEEDS = 2  # degrees of each cluster, most promising first, that set the mark for all others
-FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array
+FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of the largest array of a stage, at first and later
 
 
 def _split_window() -> tuple[np.ndarray, np.ndarray]:
@@ -64,104 +73,41 @@ class Clusters(Columns):
         return self.shapes.sparsity * POWERS_OF_TWO[self.twos]
 
 
-@dataclass(frozen=True)
-class Candidates(Columns):
-    """Strategies without their placement: exponents of the degrees, schedule, compute time of a step in s.
+class ClusterSearch:
+    """The search for the fastest strategies of clusters, in groups that fill the network's inner levels alike.
 
-    `rank` orders them as ties are broken: least TP, PP, TP_ff, 1F1B before zero-bubble, fewest microbatches.
+    Attributes
+    ----------
+    reachable : ndarray of bool
+        Whether a cluster could have a strategy below its limit at all.
     """
 
-    cluster: np.ndarray
-    dp: np.ndarray
-    tp: np.ndarray
-    tp_ff: np.ndarray
-    pp: np.ndarray
-    zero_bubble: np.ndarray
-    microbatches: np.ndarray
-    interleaving: np.ndarray
-    bubble: np.ndarray
-    compute: np.ndarray
-    rank: np.ndarray
+    def __init__(self, configuration: Configuration, clusters: Clusters):
+        sizes = tuple(level.size for level in configuration.network[:-1])
+        units = [joined(int(n), sizes) for n in clusters.n_gpus]
+        number = {hierarchy: index for index, hierarchy in enumerate(dict.fromkeys(units))}
+        numbers = np.array([number[hierarchy] for hierarchy in units], dtype=int)
+        self._members = [np.nonzero(numbers == index)[0] for index in range(len(number))]
+        self._groups = [
+            Group(configuration, clusters.take(members), hierarchy)
+            for members, hierarchy in zip(self._members, number, strict=True)
+        ]
+        self._none = Strategies.none(len(configuration.network))
+        self.reachable = np.zeros(len(clusters), dtype=bool)
+        for members, group in zip(self._members, self._groups, strict=True):
+            self.reachable[members] = group.dp_floor.min(axis=1) < group.clusters.limit
 
-
-@dataclass(frozen=True)
-class Placed(Columns):
-    """Candidates with a placement, as columns of the cost tables, and what it makes of the step, in s."""
-
-    candidate: Candidates
-    dp_usage: np.ndarray
-    tp_column: np.ndarray
-    pp_ep_column: np.ndarray
-    time: np.ndarray
-    comm: np.ndarray
-    latency: np.ndarray
-
-
-class Incumbents:
-    """The best placed strategy of each cluster so far, and all that tie with it in time."""
-
-    def __init__(self, limit: np.ndarray):
-        self.limit = limit
-        self.tied: list[Placed] = []
-        self.best: Placed | None = None
-        self._know(np.array([], dtype=int), *np.empty((4, 0)))
-
-    def _know(self, cluster, time, comm, rank, latency) -> None:
-        self.time, self.comm, self.rank, self.latency = (self.limit.copy(), *np.full((3, len(self.limit)), np.inf))
-        for known, value in ((self.time, time), (self.comm, comm), (self.rank, rank), (self.latency, latency)):
-            known[cluster] = value
-
-    def reached(self, cluster, time):
-        """Whether a strategy of at least this time could be as fast as its cluster's best."""
-        return time <= self.time[cluster] * (1 + TIE)
-
-    def loses_tie(self, cluster, time, comm, rank, latency):
-        """Whether a strategy with these lower bounds at best ties with its cluster's best, and then comes after it."""
-        best_comm, best_rank = self.comm[cluster], self.rank[cluster]
-        comes_later = (rank > best_rank) | ((rank == best_rank) & (latency >= self.latency[cluster]))
-        loses = (comm > best_comm * (1 + 2 * TIE)) | ((comm * (1 + ROUNDING) >= best_comm) & comes_later)
-        return loses & (time * (1 + ROUNDING) >= self.time[cluster])
-
-    def add(self, placed: Placed) -> None:
-        """Let newly placed strategies compete."""
-        pool = Placed.concatenated([*self.tied, placed])
-        cluster = pool.candidate.cluster
-        least = _least_of_each(pool.time, cluster, len(self.limit))[cluster]
-        pool = pool.take(np.nonzero((pool.time < self.limit[cluster]) & (pool.time <= least * (1 + TIE)))[0])
-        best = pool.take(_first_of_each(pool, len(self.limit)))
-        self._know(best.candidate.cluster, best.time, best.comm, best.candidate.rank, best.latency)
-        self.tied, self.best = [pool], best
-
-
-def _least_of_each(value: np.ndarray, group: np.ndarray, count: int) -> np.ndarray:
-    """The least value of each of `count` groups, infinite where a group has none."""
-    least = np.full(count, np.inf)
-    np.minimum.at(least, group, value)
-    return least
-
-
-def _first_of_each(tied: Placed, count: int) -> np.ndarray:
-    """Of strategies that tie in time, each cluster's best: least communication, then rank, then latency."""
-    cluster = tied.candidate.cluster
-    least = _least_of_each(tied.comm, cluster, count)
-    more_comm = tied.comm > least[cluster] * (1 + TIE)
-    order = np.lexsort((tied.latency, tied.candidate.rank, more_comm, cluster))
-    _, first = np.unique(cluster[order], return_index=True)
-    return order[first]
-
-
-def _position(group: np.ndarray) -> np.ndarray:
-    """The number of each element within its group, where groups stand together, ascending."""
-    return np.arange(len(group)) - np.searchsorted(group, group)
-
-
-def _chunks(count: int, width: int) -> Iterator[slice]:
-    """Slices of the rows of a (count, width) array: small ones first, whose results make the rest fewer."""
-    start, elements = 0, FIRST_CHUNK
-    while start < count:
-        rows = max(1, elements // width)
-        yield slice(start, start + rows)
-        start, elements = start + rows, min(4 * elements, CHUNK)
+    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+        """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each."""
+        wanted = np.zeros(len(self.reachable), dtype=bool)
+        wanted[chosen] = True
+        found = [(np.array([], dtype=int), self._none)]
+        for members, group in zip(self._members, self._groups, strict=True):
+            index, strategies = group.best(np.nonzero(wanted[members])[0])
+            found.append((members[index], strategies))
+        cluster = np.concatenate([index for index, _ in found])
+        order = np.argsort(cluster)
+        return cluster[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
 
 
 class Group:
@@ -177,7 +123,8 @@ class Group:
         self.assumptions = configuration.assumptions
         self.clusters = clusters
         self.shapes = shapes
-        self.model_twos, self.ff_twos, self.layer_twos = map(twos, (shapes.d_model, shapes.d_ff, shapes.n_layers))
+        self.layer_twos, self.model_twos, self.ff_twos = map(twos, (shapes.n_layers, shapes.d_model, shapes.d_ff))
+        self.tp_twos = self.model_twos + self.ff_twos
         self.expert_batch = shapes.batch_tokens // shapes.sparsity
         self.batch_twos = twos(self.expert_batch)
         self.weights = 1.0 * shapes.d_model * shapes.d_ff
@@ -189,9 +136,9 @@ class Group:
         self.tp_scale = Cost(activations * shapes.n_layers, comm_factor * shapes.n_layers)
         self.pp_ep_scale = Cost(activations, np.full(len(clusters), comm_factor))
 
-        self.most_dp = int(min(self.batch_twos.max(), clusters.twos.max()))
-        self.most_tp = int(min((self.model_twos + self.ff_twos).max(), clusters.twos.max()))
-        self.most_pp = int(min(self.layer_twos.max(), clusters.twos.max()))
+        self.most_dp, self.most_tp, self.most_pp = (
+            int(min(most.max(), clusters.twos.max())) for most in (self.batch_twos, self.tp_twos, self.layer_twos)
+        )
         self.space = usages(units)
         self.tp_columns = pair_columns(units, MAX_EXPONENT)
         self.pp_ep_columns = pair_columns(units, int(twos(shapes.sparsity).max()))
@@ -201,51 +148,43 @@ class Group:
         self.tp_least = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp_costs.within))
         by_ratio = (cost[:, -1].reshape(len(ratios), -1)[:, ::-1] for cost in self.tp_least)
         self.tp_least_from = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
-        odd, self.odd_kind = np.unique(odd_part(self.expert_batch), return_inverse=True)
-        self.microbatches = self._microbatches(odd)
+        self.microbatches, self.batch_kind = self._microbatches()
 
     def _dp_costs(self) -> CostTable:
         """Rows: the exponent of DP."""
-        exponent = np.arange(self.most_dp + 1)[:, None]
-        factors, possible = over_levels(self.space, np.arange(len(self.space)), exponent)
-        comm, latency = data_parallel(self.network, factors, 1.0, 1.0, 1.0)
-        return CostTable.tabulated(self.space, comm, latency, possible)
+
+        def cost(exponent, usage):
+            factors, possible = over_levels(self.space, usage, exponent)
+            return *data_parallel(self.network, factors, 1.0, 1.0, 1.0), possible
+
+        return tabulate(self.space, self.most_dp + 1, None, cost)
 
     def _tp_costs(self, ratios: np.ndarray) -> CostTable:
         """Rows: d_ff / d_model, the exponent of TP, how far the exponent of TP_ff is above its least."""
-        rows = np.meshgrid(ratios, np.arange(self.most_tp + 1), np.arange(SPLITS), indexing="ij")
-        ratio, tp, split = (row.reshape(-1, 1) for row in rows)
-        tp_ff = np.minimum(LEAST_TP_FF[tp] + split, tp)
-        model, model_possible = over_levels(self.space, self.tp_columns.first, tp - tp_ff)
-        ff, ff_possible = over_levels(self.space, self.tp_columns.second, tp_ff)
-        comm, latency = tensor_parallel(self.network, model, ff, 1.0, ratio, 1.0, 1.0, 1.0, 1.0)
-        return CostTable.tabulated(self.space, comm, latency, model_possible & ff_possible, self.tp_columns)
+
+        def cost(row, column):
+            ratio, tp, split = np.unravel_index(row, (len(ratios), self.most_tp + 1, SPLITS))
+            tp_ff = np.minimum(LEAST_TP_FF[tp] + split, tp)
+            model, model_possible = over_levels(self.space, self.tp_columns.first[column], tp - tp_ff)
+            ff, ff_possible = over_levels(self.space, self.tp_columns.second[column], tp_ff)
+            times = tensor_parallel(self.network, model, ff, 1.0, ratios[ratio], 1.0, 1.0, 1.0, 1.0)
+            return *times, model_possible & ff_possible
+
+        return tabulate(self.space, len(ratios) * (self.most_tp + 1) * SPLITS, self.tp_columns, cost)
 
     def _tp_row(self, found: Candidates) -> np.ndarray:
         tp_row = self.ratio[found.cluster] * (self.most_tp + 1) + found.tp
         return tp_row * SPLITS + found.tp_ff - LEAST_TP_FF[found.tp]
 
-    def _pp_ep_costs(self, found: Candidates) -> tuple[CostTable, np.ndarray]:
-        """Rows: the distinct clusters, PP and interleavings of the candidates; and each candidate's row."""
-        key = (found.cluster * MAX_EXPONENT + found.pp) * 2 + (found.interleaving > 1)
-        present = np.zeros(len(self.clusters) * MAX_EXPONENT * 2, dtype=bool)
-        present[key] = True
-        keys = np.nonzero(present)[0][:, None]
-        row = np.cumsum(present)[key] - 1
-        cluster, pp, interleaved = keys // 2 // MAX_EXPONENT, keys // 2 % MAX_EXPONENT, keys % 2 == 1
-        n_layers = self.shapes.n_layers[cluster]
-        stages, pp_possible = over_levels(self.space, self.pp_ep_columns.first, pp)
-        experts, ep_possible = expert_levels(self.space, self.pp_ep_columns.second, self.shapes.sparsity[cluster])
-        interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
-        comm, latency = pipeline_expert(self.network, stages, experts, interleaving, n_layers, 1.0, 1.0, 1.0, 1.0)
-        return CostTable.tabulated(self.space, comm, latency, pp_possible & ep_possible, self.pp_ep_columns), row
+    def _microbatches(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts to try, and each cluster's row of them: (rows, twos of B / (E · DP), exponent of PP, choice).
 
-    def _microbatches(self, odd: np.ndarray) -> np.ndarray:
-        """Counts to try, (odd part of B / E, twos of B / (E · DP), exponent of PP, choice); the last choice is zero-bubble's."""
-        tables = [
-            first_divisors(int(part), MICROBATCH_CHOICES, int(self.batch_twos.max()), self.most_pp + 1) for part in odd
-        ]
-        return np.stack([np.concatenate([table[:, :-1], table[:, 1:, :1]], axis=-1) for table in tables])
+        The last choice is zero-bubble's; infinite where there is none.
+        """
+        odd, row = np.unique(odd_part(self.expert_batch), return_inverse=True)
+        most_twos = int(self.batch_twos.max())
+        tables = [first_divisors(int(part), MICROBATCH_CHOICES, most_twos, self.most_pp + 1) for part in odd]
+        return np.stack([np.concatenate([table[:, :-1], table[:, 1:, :1]], axis=-1) for table in tables]), row
 
     def _interleaving(self, stage_layers, pp):
         """Groups of layers of a stage under 1F1B."""
@@ -267,29 +206,30 @@ class Group:
         tp_pp = clusters.twos[cluster] - dp
         least_tp = np.maximum(tp_pp - self.layer_twos[cluster], 0)
         memory = memory_bytes(shapes.params[cluster], POWERS_OF_TWO[dp], self.gpu.word_bytes)
-        allowed = (
-            ((dp <= self.batch_twos[cluster]) & (memory <= clusters.n_gpus[cluster] * self.gpu.hbm_bytes))
-            & ((tp_pp >= 0) & (least_tp <= (self.model_twos + self.ff_twos)[cluster]))
-        )
+        fits = memory <= clusters.n_gpus[cluster] * self.gpu.hbm_bytes
+        allowed = fits & (dp <= self.batch_twos[cluster]) & (tp_pp >= 0) & (least_tp <= self.tp_twos[cluster])
         dp_least = self.dp_costs.within.pick(self.dp_scale, dp, -1, cluster)
-        least_tp = np.minimum(least_tp, self.most_tp)
-        tp_least = self.tp_least_from.pick(self.tp_scale, self.ratio[cluster], least_tp, cluster)
+        tp_least = self.tp_least_from.pick(
+            self.tp_scale, self.ratio[cluster], np.minimum(least_tp, self.most_tp), cluster
+        )
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[np.maximum(tp_pp, 0)]
         layers = self.compute_factor * shapes.n_layers[cluster]
         compute = layers * block_time_floor(self.gpu, weights, tokens)
-        time = self._step_time(False, 0.0, compute, dp_least, tp_least, Cost(0.0, 0.0))
+        time = self._step_time(False, 0.0, compute, dp_least, tp_least, NOTHING)
         if self.assumptions.zero_bubble:
             twice_the_kernels = compute + layers * block_time_floor(self.gpu, 0.0, 0.0)
-            time = np.minimum(time, self._step_time(True, 0.0, twice_the_kernels, dp_least, tp_least, Cost(0.0, 0.0)))
+            time = np.minimum(time, self._step_time(True, 0.0, twice_the_kernels, dp_least, tp_least, NOTHING))
         return np.where(allowed, time, np.inf)
 
     def degrees_floor(self, cluster, dp, pp) -> np.ndarray:
-        """A lower bound of the step time with each of these exponents of DP and PP; infinite where not allowed."""
-        shapes = self.shapes
+        """A lower bound of the step time with each of these exponents of DP and PP, which must be allowed.
+
+        The fewest microbatches and the smallest bubble, which do not go together, and the best usage for DP and TP.
+        """
         tp = self.clusters.twos[cluster] - dp - pp
-        choices = self.microbatches[self.odd_kind[cluster], self.batch_twos[cluster] - dp, pp]
-        stage_layers = shapes.n_layers[cluster] / POWERS_OF_TWO[pp]
+        choices = self.microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
+        stage_layers = self.shapes.n_layers[cluster] / POWERS_OF_TWO[pp]
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[tp]
         usage = np.arange(len(self.space))
@@ -300,8 +240,7 @@ class Group:
         def floor(zero_bubble: bool, microbatches, idle):
             block = block_time_floor(self.gpu, weights, tokens / microbatches)
             compute = self.compute_factor * stage_layers * microbatches * block
-            time = self._step_time(zero_bubble, idle, compute[:, None], dp_least, tp_least, Cost(0.0, 0.0))
-            return time.min(axis=1)
+            return self._step_time(zero_bubble, idle, compute[:, None], dp_least, tp_least, NOTHING).min(axis=1)
 
         one_f_one_b = choices[:, :MICROBATCH_CHOICES]
         most = np.max(one_f_one_b, axis=-1, where=np.isfinite(one_f_one_b), initial=1)
@@ -313,9 +252,8 @@ class Group:
 
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
         """Every allowed split of TP and schedule of the given degrees that could still win, with its compute time."""
-        shapes = self.shapes
         tp = self.clusters.twos[cluster] - dp - pp
-        choices = self.microbatches[self.odd_kind[cluster], self.batch_twos[cluster] - dp, pp]
+        choices = self.microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         if not self.assumptions.zero_bubble:
             choices = choices[:, :MICROBATCH_CHOICES]
         tp_ff = LEAST_TP_FF[tp][:, None] + np.arange(SPLITS)
@@ -328,10 +266,10 @@ class Group:
 
         zero_bubble = choice == MICROBATCH_CHOICES
         stages = POWERS_OF_TWO[pp]
-        stage_layers = shapes.n_layers[cluster] / stages
+        stage_layers = self.shapes.n_layers[cluster] / stages
         interleaving = np.where(zero_bubble, 1.0, self._interleaving(stage_layers, pp))
         idle = np.where(zero_bubble, 0.0, bubble(stages, microbatches, interleaving))
-        rank = (((tp * MAX_EXPONENT + pp) * MAX_EXPONENT + tp_ff) * 2 + zero_bubble) * (MICROBATCH_CHOICES + 1) + choice
+        rank = ((tp * MAX_EXPONENT + pp) * MAX_EXPONENT + tp_ff) * (MICROBATCH_CHOICES + 1) + choice
         tokens = self.expert_batch[cluster] / (POWERS_OF_TWO[dp] * microbatches)
         blocks = self.compute_factor * stage_layers * microbatches
         compute = blocks * block_time_floor(self.gpu, self.weights[cluster] / POWERS_OF_TWO[tp], tokens)
@@ -339,32 +277,61 @@ class Group:
 
         keep = np.nonzero(self._fits_memory(found, tokens) & self._could_win(found))[0]
         found, tokens, blocks = found.take(keep), tokens[keep], blocks[keep]
-        f = shapes.d_ff[found.cluster] / POWERS_OF_TWO[found.tp_ff]
-        d = shapes.d_model[found.cluster] / POWERS_OF_TWO[found.tp - found.tp_ff]
+        f = self.shapes.d_ff[found.cluster] / POWERS_OF_TWO[found.tp_ff]
+        d = self.shapes.d_model[found.cluster] / POWERS_OF_TWO[found.tp - found.tp_ff]
         found = replace(found, compute=blocks * block_time(self.gpu, f, d, tokens))
         return found.take(np.nonzero(self._could_win(found))[0])
 
     def _fits_memory(self, found: Candidates, tokens):
-        if self.assumptions.activations == "ignored":
+        if self.assumptions.activations == "ignored":  # parameters alone were looked at with the degrees
             return True
-        shapes, cluster, dp, word = self.shapes, found.cluster, POWERS_OF_TWO[found.dp], self.gpu.word_bytes
+        cluster, dp, word = found.cluster, POWERS_OF_TWO[found.dp], self.gpu.word_bytes
+        shapes = self.shapes.take(cluster)
         activations = activation_bytes(
-            self.assumptions, shapes.take(cluster), dp, POWERS_OF_TWO[found.pp], tokens, found.zero_bubble, word
+            self.assumptions, shapes, dp, POWERS_OF_TWO[found.pp], tokens, found.zero_bubble, word
         )
-        needed = memory_bytes(shapes.params[cluster], dp, word) + activations
-        return needed <= self.clusters.n_gpus[cluster] * self.gpu.hbm_bytes
+        return memory_bytes(shapes.params, dp, word) + activations <= self.clusters.n_gpus[cluster] * self.gpu.hbm_bytes
 
     def _floor(self, found: Candidates) -> tuple[np.ndarray, Cost]:
         """Lower bounds of the candidates' step time, and of what they communicate, wherever they are placed."""
         dp = self.dp_costs.within.pick(self.dp_scale, found.dp, -1, found.cluster)
         tp = self.tp_costs.within.pick(self.tp_scale, self._tp_row(found), -1, found.cluster)
-        time = self._step_time(found.zero_bubble, found.bubble, found.compute, dp, tp, Cost(0.0, 0.0))
+        time = self._step_time(found.zero_bubble, found.bubble, found.compute, dp, tp, NOTHING)
         return time, Cost(dp.comm + tp.comm, dp.latency + tp.latency)
 
     def _could_win(self, found: Candidates) -> np.ndarray:
         time, network = self._floor(found)
         reached = self.incumbents.reached(found.cluster, time)
         return reached & ~self.incumbents.loses_tie(found.cluster, time, network.comm, found.rank, network.latency)
+
+    def _pp_ep_floor(self, found: Candidates) -> tuple[Cost, np.ndarray]:
+        """A row for each distinct cluster, PP and interleaving of the candidates; and each candidate's row."""
+        key = (found.cluster * MAX_EXPONENT + found.pp) * 2 + (found.interleaving > 1)
+        present = np.zeros(len(self.clusters) * MAX_EXPONENT * 2, dtype=bool)
+        present[key] = True
+        row = np.cumsum(present) - 1
+        cluster, pp, interleaved = np.unravel_index(np.nonzero(present)[0], (len(self.clusters), MAX_EXPONENT, 2))
+        n_layers, sparsity = self.shapes.n_layers[cluster], self.shapes.sparsity[cluster]
+        interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
+        columns = (part[:, None] for part in (pp, sparsity, interleaving, n_layers))
+        return pipeline_expert_floor(self.network, self.space, *columns), row[key]
+
+    def _pp_ep(self, found: Candidates, i, column) -> Cost:
+        """What pipeline and expert parallelism cost candidates `i`, placed as columns of pairs say."""
+        cluster = found.cluster[i]
+        shapes = self.shapes
+        pp, pp_possible = over_levels(self.space, self.pp_ep_columns.first[column], found.pp[i])
+        ep, ep_possible = experts_over_levels(self.space, self.pp_ep_columns.second[column], shapes.sparsity[cluster])
+        costs = pipeline_expert(
+            self.network, pp, ep, found.interleaving[i], shapes.n_layers[cluster], 1.0, 1.0, 1.0, 1.0
+        )
+        possible = pp_possible & ep_possible
+        return Cost(
+            *(
+                np.where(possible, cost * scale[cluster], np.inf)
+                for cost, scale in zip(costs, self.pp_ep_scale, strict=True)
+            )
+        )
 
     def place(self, found: Candidates, greedy: bool = False) -> None:
         """Put candidates on the network: the usage of DP, then of TP (PP and EP have the rest), then each placement.
@@ -373,7 +340,8 @@ class Group:
         """
         if len(found) == 0:
             return
-        pp_ep_costs, pp_ep_row = self._pp_ep_costs(found)
+        pp_ep_at, pp_ep_row = self._pp_ep_floor(found)
+        pp_ep_within = Cost(*(self.space.least_within(part) for part in pp_ep_at))
         tp_row = self._tp_row(found)
         last = len(self.space) - 1
         every_usage = np.arange(len(self.space))[None, :]
@@ -389,26 +357,21 @@ class Group:
 
         def dp_usages(i):
             x, rest = every_usage, last - every_usage
-            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.within, i, rest), pp_ep(pp_ep_costs.within, i, rest)
-            return x, np.True_, costs
+            return x, True, (dp(self.dp_costs.at, i, x), tp(self.tp_costs.within, i, rest), pp_ep(pp_ep_within, i, rest))
 
         def tp_usages(i, x):
             y, rest = every_usage, last - x - every_usage
-            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.at, i, y), pp_ep(pp_ep_costs.at, i, rest)
+            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.at, i, y), pp_ep(pp_ep_at, i, rest)
             return y, self.space.fits[x, y], costs
 
         def tp_placements(i, x, y):
             column = self.tp_columns.of_usage[y[:, 0]]
-            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.placed, i, column), pp_ep(pp_ep_costs.at, i, last - x - y)
+            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.placed, i, column), pp_ep(pp_ep_at, i, last - x - y)
             return column, column >= 0, costs
 
         def pp_ep_placements(i, x, y, tp_column):
             column = self.pp_ep_columns.of_usage[last - x[:, 0] - y[:, 0]]
-            costs = (
-                dp(self.dp_costs.at, i, x),
-                tp(self.tp_costs.placed, i, tp_column),
-                pp_ep(pp_ep_costs.placed, i, column),
-            )
+            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.placed, i, tp_column), self._pp_ep(found, i, column)
             return column, column >= 0, costs
 
         stages = (
@@ -436,36 +399,34 @@ class Group:
     def _promising(self, found: Candidates, i, possible, costs: tuple[Cost, Cost, Cost], greedy: bool):
         """Rows and columns of the options that could win (or, if greedy, look best), with time, communication, latency."""
         dp, tp, pp_ep = costs
-        i = i[:, None]
-        time = self._step_time(found.zero_bubble[i], found.bubble[i], found.compute[i], *costs)
+        rows = i[:, None]
+        time = self._step_time(found.zero_bubble[rows], found.bubble[rows], found.compute[rows], dp, tp, pp_ep)
         time = np.where(possible, time, np.inf)
-        shape = time.shape
         if greedy:
             column = np.argmin(time, axis=1)
             row = np.nonzero(np.isfinite(time[np.arange(len(time)), column]))[0]
             column = column[row]
         else:
-            row, column = np.nonzero(self.incumbents.reached(found.cluster[i], time))
+            row, column = np.nonzero(self.incumbents.reached(found.cluster[rows], time))
+        comm = np.broadcast_to(dp.comm + tp.comm + pp_ep.comm, time.shape)[row, column]
+        latency = np.broadcast_to(dp.latency + tp.latency + pp_ep.latency, time.shape)[row, column]
         time = time[row, column]
-        comm, latency = (
-            np.broadcast_to(part, shape)[row, column]
-            for part in (dp.comm + tp.comm + pp_ep.comm, dp.latency + tp.latency + pp_ep.latency)
-        )
-        if greedy:
-            return row, column, (time, comm, latency)
-        cluster, rank = found.cluster[i[row, 0]], found.rank[i[row, 0]]
-        wins = np.nonzero(~self.incumbents.loses_tie(cluster, time, comm, rank, latency))[0]
-        return row[wins], column[wins], (time[wins], comm[wins], latency[wins])
+        if not greedy:
+            cluster, rank = found.cluster[i[row]], found.rank[i[row]]
+            wins = np.nonzero(~self.incumbents.loses_tie(cluster, time, comm, rank, latency))[0]
+            row, column, time, comm, latency = (part[wins] for part in (row, column, time, comm, latency))
+        return row, column, (time, comm, latency)
 
     def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
         """Those of the chosen clusters (ascending) that have a strategy below their limit, and the best of each."""
         self.incumbents = Incumbents(self.clusters.limit)
         row, dp = np.nonzero(self.dp_floor[chosen] < self.clusters.limit[chosen, None])
-        most_pp = np.minimum(self.layer_twos[chosen[row]], self.clusters.twos[chosen[row]] - dp)
-        least_pp = self.clusters.twos[chosen[row]] - dp - (self.model_twos + self.ff_twos)[chosen[row]]
+        cluster = chosen[row]
+        tp_pp = self.clusters.twos[cluster] - dp
         pp = np.arange(self.most_pp + 1)
-        pair, pp = np.nonzero((pp >= least_pp[:, None]) & (pp <= most_pp[:, None]))
-        cluster, dp = chosen[row[pair]], dp[pair]
+        allowed = (pp >= (tp_pp - self.tp_twos[cluster])[:, None]) & (pp <= tp_pp[:, None])
+        pair, pp = np.nonzero(allowed & (pp <= self.layer_twos[cluster, None]))
+        cluster, dp = cluster[pair], dp[pair]
         time = self.degrees_floor(cluster, dp, pp)
         order = np.lexsort((time, cluster))
         order = order[self.incumbents.reached(cluster[order], time[order])]
@@ -475,8 +436,7 @@ class Group:
 
         rest = np.nonzero(self.incumbents.reached(cluster, time))[0]
         found = self.candidates(cluster[rest], dp[rest], pp[rest])
-        time, _ = self._floor(found)
-        order = np.lexsort((time, found.cluster))
+        order = np.lexsort((self._floor(found)[0], found.cluster))
         order = order[np.argsort(_position(found.cluster[order]), kind="stable")]
         self.place(found.take(order))
         return self._strategies()
@@ -492,44 +452,21 @@ class Group:
             over_levels(self.space, self.tp_columns.first[best.tp_column], found.tp - found.tp_ff),
             over_levels(self.space, self.tp_columns.second[best.tp_column], found.tp_ff),
             over_levels(self.space, self.pp_ep_columns.first[best.pp_ep_column], found.pp),
-            expert_levels(self.space, self.pp_ep_columns.second[best.pp_ep_column], sparsity),
+            experts_over_levels(self.space, self.pp_ep_columns.second[best.pp_ep_column], sparsity),
         ]
-        levels = [np.stack([np.broadcast_to(f, sparsity.shape) for f in factors], axis=-1) for factors, _ in degrees]
+        levels = [np.stack(factors, axis=-1) for factors, _ in degrees]
         return found.cluster, Strategies(*levels, found.microbatches, found.interleaving, found.zero_bubble)
 
 
-class ClusterSearch:
-    """The search for the fastest strategies of clusters, in groups that fill the network's inner levels alike.
+def _position(group: np.ndarray) -> np.ndarray:
+    """The number of each element within its group, where groups stand together, ascending."""
+    return np.arange(len(group)) - np.searchsorted(group, group)
 
-    Attributes
-    ----------
-    reachable : ndarray of bool
-        Whether a cluster could have a strategy below its limit at all.
-    """
 
-    def __init__(self, configuration: Configuration, clusters: Clusters):
-        sizes = tuple(level.size for level in configuration.network[:-1])
-        units = [joined(int(n), sizes) for n in clusters.n_gpus]
-        hierarchies = sorted(set(units))
-        number = np.array([hierarchies.index(unit) for unit in units])
-        self._members = [np.nonzero(number == index)[0] for index in range(len(hierarchies))]
-        self._groups = [
-            Group(configuration, clusters.take(members), hierarchy)
-            for members, hierarchy in zip(self._members, hierarchies, strict=True)
-        ]
-        self._none = Strategies.none(len(configuration.network))
-        self.reachable = np.zeros(len(clusters), dtype=bool)
-        for members, group in zip(self._members, self._groups, strict=True):
-            self.reachable[members] = group.dp_floor.min(axis=1) < group.clusters.limit
-
-    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
-        """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each."""
-        wanted = np.zeros(len(self.reachable), dtype=bool)
-        wanted[chosen] = True
-        found = [(np.array([], dtype=int), self._none)]
-        for members, group in zip(self._members, self._groups, strict=True):
-            index, strategies = group.best(np.nonzero(wanted[members])[0])
-            found.append((members[index], strategies))
-        cluster = np.concatenate([index for index, _ in found])
-        order = np.argsort(cluster)
-        return cluster[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
+def _chunks(count: int, width: int) -> Iterator[slice]:
+    """Slices of the rows of a (count, width) array: small ones first, whose results make the rest fewer."""
+    start, elements = 0, FIRST_CHUNK
+    while start < count:
+        rows = max(1, elements // width)
+        yield slice(start, start + rows)
+        start, elements = start + rows, min(4 * elements, CHUNK)

@@ -111,4 +111,4 @@ def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
 
 def plain(name: str) -> str:
     """A name as Markdown that shows it to the letter."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)
+    return re.sub(r"([\\`*_\[\]<>$~|#&^]|:(?=\S))", r"\\\1", name)

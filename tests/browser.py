@@ -1,4 +1,7 @@
-"""The app in a real browser: fixtures that start the server and headless Chromium, for `pytest_plugins`."""
+"""The app in a real browser: fixtures that start the server and headless Chromium, for `pytest_plugins`.
+
+PYTEST_DONT_REWRITE, for a test imports this before pytest does.
+"""
 
 import shutil
 import socket
@@ -95,7 +98,8 @@ def app_url(tmp_path_factory) -> Iterator[str]:
             yield url
         finally:
             stop_server(server)
-    assert "Traceback" not in path.read_text(), path.read_text()
+    if "Traceback" in path.read_text():
+        pytest.fail(path.read_text())
 
 
 @pytest.fixture(scope="session")
@@ -141,13 +145,15 @@ def visit(app_url, chromium):
     yield open_page
     for context in contexts:
         context.close()
-    assert not complaints, complaints
+    if complaints:
+        pytest.fail("\n".join(complaints))
 
 
 def settle(page: Page) -> None:
     """Wait until the script has run and what it sent is drawn."""
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_selector("[data-testid=stExpander]")
+    page.wait_for_selector("[data-testid=stExpander]")  # the last element of the page
+    page.wait_for_selector("[role=tabpanel] .stVegaLiteChart svg.marks path", state="attached")
     page.wait_for_function("document.querySelectorAll('[data-testid=stSkeleton], [data-stale=true]').length === 0")
     page.wait_for_function(
         "[...document.querySelectorAll('.stVegaLiteChart')].every(chart => chart.querySelector('svg.marks path'))"
@@ -155,12 +161,17 @@ def settle(page: Page) -> None:
 
 
 def open_tab(page: Page, name: str) -> None:
-    page.get_by_role("tab", name=name).click()
-    page.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{name}')")
+    """Open a tab and wait for its first chart; the charts of other tabs are gone by then."""
+    before = page.locator(".stVegaLiteChart").first.element_handle()
+    tab = page.get_by_role("tab", name=name)
+    if tab.get_attribute("aria-selected") == "false":
+        tab.click()
+        before.wait_for_element_state("hidden")
     settle(page)
 
 
 def points_of(path: str) -> int:
-    """Points of an SVG line: one move, and a line to each of the others."""
-    assert path.count("M") == 1, path
+    """Points of an unbroken SVG line: one move, and a line to each of the others."""
+    if path.count("M") != 1:
+        raise ValueError(f"not one unbroken line: {path}")
     return 1 + path.count("L")

@@ -126,6 +126,13 @@ def test_degrees_in_words(strategy, words):
     assert degrees_in_words(*strategy) == words
 
 
-def test_plain_disarms_markdown():
-    assert plain("A_b [x](y) $5 *z* :red[!]") == r"A\_b \[x\]\(y\) \$5 \*z\* \:red\[\!\]"
-    assert plain("H100 SXM") == "H100 SXM"
+@pytest.mark.parametrize(
+    ("name", "markdown"),
+    [
+        ("A_b [x](y) $5 *z*", r"A\_b \[x\](y) \$5 \*z\*"),
+        (":red[!] <b> `c` ~d~", r"\:red\[!\] \<b\> \`c\` \~d\~"),
+        ("H100 SXM: 8-bit, 2 levels (v1.0)", "H100 SXM: 8-bit, 2 levels (v1.0)"),  # a screen reader meets the escapes
+    ],
+)
+def test_plain_escapes_only_what_markdown_would_take(name, markdown):
+    assert plain(name) == markdown

@@ -1,0 +1,99 @@
+"""Strategies under comparison, and the best of each cluster so far (spec section 5, ties included)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.columns import Columns
+
+TIE = 1e-9  # relative difference below which two strategies count as equally good
+ROUNDING = 1e-12  # relative difference that two ways of computing one time can have
+
+
+@dataclass(frozen=True)
+class Candidates(Columns):
+    """Strategies without their placement: exponents of the degrees, schedule, compute time of a step in s.
+
+    `rank` orders them as ties are broken: least TP, PP, TP_ff, 1F1B before zero-bubble, fewest microbatches.
+    """
+
+    cluster: np.ndarray
+    dp: np.ndarray
+    tp: np.ndarray
+    tp_ff: np.ndarray
+    pp: np.ndarray
+    zero_bubble: np.ndarray
+    microbatches: np.ndarray
+    interleaving: np.ndarray
+    bubble: np.ndarray
+    compute: np.ndarray
+    rank: np.ndarray
+
+
+@dataclass(frozen=True)
+class Placed(Columns):
+    """Candidates with a placement (the usage of DP, and columns of pairs of usages), and what it makes of the step, in s."""
+
+    candidate: Candidates
+    dp_usage: np.ndarray
+    tp_column: np.ndarray
+    pp_ep_column: np.ndarray
+    time: np.ndarray
+    comm: np.ndarray
+    latency: np.ndarray
+
+
+class Incumbents:
+    """The best placed strategy of each cluster so far, and all that tie with it in time.
+
+    `limit` is the time that a cluster's strategies must stay below.
+    """
+
+    def __init__(self, limit: np.ndarray):
+        self.limit = limit
+        self.tied: list[Placed] = []
+        self.best: Placed | None = None
+        self._know(np.array([], dtype=int), *np.empty((4, 0)))
+
+    def _know(self, cluster, time, comm, rank, latency) -> None:
+        self.time, self.comm, self.rank, self.latency = (self.limit.copy(), *np.full((3, len(self.limit)), np.inf))
+        for known, value in ((self.time, time), (self.comm, comm), (self.rank, rank), (self.latency, latency)):
+            known[cluster] = value
+
+    def reached(self, cluster, time):
+        """Whether a strategy of at least this time could be as fast as its cluster's best."""
+        return time <= self.time[cluster] * (1 + TIE)
+
+    def loses_tie(self, cluster, time, comm, rank, latency):
+        """Whether a strategy with these lower bounds at best ties with its cluster's best, and then comes after it."""
+        best_comm, best_rank = self.comm[cluster], self.rank[cluster]
+        comes_later = (rank > best_rank) | ((rank == best_rank) & (latency >= self.latency[cluster]))
+        loses = (comm > best_comm * (1 + 2 * TIE)) | ((comm * (1 + ROUNDING) >= best_comm) & comes_later)
+        return loses & (time * (1 + ROUNDING) >= self.time[cluster])
+
+    def add(self, placed: Placed) -> None:
+        """Let newly placed strategies compete."""
+        pool = Placed.concatenated([*self.tied, placed])
+        cluster = pool.candidate.cluster
+        least = _least_of_each(pool.time, cluster, len(self.limit))[cluster]
+        pool = pool.take(np.nonzero((pool.time < self.limit[cluster]) & (pool.time <= least * (1 + TIE)))[0])
+        best = pool.take(_first_of_each(pool, len(self.limit)))
+        self._know(best.candidate.cluster, best.time, best.comm, best.candidate.rank, best.latency)
+        self.tied, self.best = [pool], best
+
+
+def _least_of_each(value: np.ndarray, group: np.ndarray, count: int) -> np.ndarray:
+    """The least value of each of `count` groups, infinite where a group has none."""
+    least = np.full(count, np.inf)
+    np.minimum.at(least, group, value)
+    return least
+
+
+def _first_of_each(tied: Placed, count: int) -> np.ndarray:
+    """Of strategies that tie in time, each cluster's best: least communication, then rank, then latency."""
+    cluster = tied.candidate.cluster
+    least = _least_of_each(tied.comm, cluster, count)
+    more_comm = tied.comm > least[cluster] * (1 + TIE)
+    order = np.lexsort((tied.latency, tied.candidate.rank, more_comm, cluster))
+    _, first = np.unique(cluster[order], return_index=True)
+    return order[first]
