@@ -109,54 +109,43 @@ class Cost(NamedTuple):
         """The entries of a table at (row, column), times the scale of the case that asks."""
         return Cost(self.comm[row, column] * scale.comm[case], self.latency[row, column] * scale.latency[case])
 
+    def times(self, scale: "Cost", case) -> "Cost":
+        """Each cost, times the scale of its case."""
+        return Cost(self.comm * scale.comm[case], self.latency * scale.latency[case])
+
+    def where(self, possible) -> "Cost":
+        """The costs, infinite where not possible."""
+        return Cost(np.where(possible, self.comm, np.inf), np.where(possible, self.latency, np.inf))
+
 
 NOTHING = Cost(np.float64(0), np.float64(0))
 
 
 @dataclass(frozen=True)
 class CostTable:
-    """What one kind of parallelism can cost: a row for each degree.
+    """The least that one kind of parallelism can cost, bandwidth time and latency separately: a row for each degree.
 
-    `placed` has a column for each placement, infinite where another is as good or the degree is too small for it. `at` has
-    a column for each usage: the least bandwidth time and, separately, the least latency with it. `within` is the least of
-    `at` over all usages that fit in one.
+    `at` has a column for each usage; `within` is the least of `at` over all usages that fit in one. Infinite where the
+    degree is too small for its usage.
     """
 
-    placed: Cost
     at: Cost
     within: Cost
 
 
 def tabulate(space: Usages, rows: int, columns: PairColumns | None, cost: Callable) -> CostTable:
-    """Table of `cost(rows, columns) -> (comm, latency, possible)`; a column is a usage, or a pair of usages.
+    """Table of the least of `cost(rows, columns) -> Cost`, where a column is a usage, or a pair of usages that add up to one.
 
     `cost` is called with a column of row numbers and the numbers of all columns, some rows at a time.
     """
     count = len(space) if columns is None else len(columns.first)
-    column = np.arange(count)
     step = max(1, BLOCK // count)
     blocks = []
     for start in range(0, rows, step):
-        comm, latency, possible = cost(np.arange(start, min(start + step, rows))[:, None], column)
-        block = Cost(np.where(possible, comm, np.inf), np.where(possible, latency, np.inf))
-        blocks.append(block if columns is None else _undominated(block, columns))
-    placed = Cost(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
-    at = placed if columns is None else Cost(*(np.minimum.reduceat(part, columns.start, axis=1) for part in placed))
-    return CostTable(placed, at, Cost(*(space.least_within(part) for part in at)))
-
-
-def _undominated(placed: Cost, columns: PairColumns) -> Cost:
-    """The costs, infinite where a placement with the same usage has no more latency and less bandwidth time."""
-    count = np.diff(columns.start, append=len(columns.first))
-    least = np.full((len(placed.comm), len(count)), np.inf)
-    kept = np.zeros(placed.comm.shape, dtype=bool)
-    for latency in np.unique(placed.latency):
-        comm = np.where(placed.latency == latency, placed.comm, np.inf)
-        least_here = np.minimum.reduceat(comm, columns.start, axis=1)
-        worth = np.where(least_here < least, least_here, -np.inf)
-        kept |= comm == np.repeat(worth, count, axis=1)
-        least = np.minimum(least, least_here)
-    return Cost(*(np.where(kept, part, np.inf) for part in placed))
+        block = cost(np.arange(start, min(start + step, rows))[:, None], np.arange(count))
+        blocks.append(block if columns is None else [np.minimum.reduceat(part, columns.start, axis=1) for part in block])
+    at = Cost(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+    return CostTable(at, Cost(*(space.least_within(part) for part in at)))
 
 
 def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interleaving, n_layers) -> Cost:

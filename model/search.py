@@ -142,35 +142,46 @@ class Group:
         self.space = usages(units)
         self.tp_columns = pair_columns(units, MAX_EXPONENT)
         self.pp_ep_columns = pair_columns(units, int(twos(shapes.sparsity).max()))
-        ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
+        self.ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
         self.dp_costs = self._dp_costs()
-        self.tp_costs = self._tp_costs(ratios)
+        self.tp_costs = self._tp_costs()
         self.tp_least = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp_costs.within))
-        by_ratio = (cost[:, -1].reshape(len(ratios), -1)[:, ::-1] for cost in self.tp_least)
+        by_ratio = (cost[:, -1].reshape(len(self.ratios), -1)[:, ::-1] for cost in self.tp_least)
         self.tp_least_from = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
         self.microbatches, self.batch_kind = self._microbatches()
 
     def _dp_costs(self) -> CostTable:
         """Rows: the exponent of DP."""
 
-        def cost(exponent, usage):
+        def cost(exponent, usage) -> Cost:
             factors, possible = over_levels(self.space, usage, exponent)
-            return *data_parallel(self.network, factors, 1.0, 1.0, 1.0), possible
+            return Cost(*data_parallel(self.network, factors, 1.0, 1.0, 1.0)).where(possible)
 
         return tabulate(self.space, self.most_dp + 1, None, cost)
 
-    def _tp_costs(self, ratios: np.ndarray) -> CostTable:
+    def _tp_costs(self) -> CostTable:
         """Rows: d_ff / d_model, the exponent of TP, how far the exponent of TP_ff is above its least."""
 
-        def cost(row, column):
-            ratio, tp, split = np.unravel_index(row, (len(ratios), self.most_tp + 1, SPLITS))
-            tp_ff = np.minimum(LEAST_TP_FF[tp] + split, tp)
-            model, model_possible = over_levels(self.space, self.tp_columns.first[column], tp - tp_ff)
-            ff, ff_possible = over_levels(self.space, self.tp_columns.second[column], tp_ff)
-            times = tensor_parallel(self.network, model, ff, 1.0, ratios[ratio], 1.0, 1.0, 1.0, 1.0)
-            return *times, model_possible & ff_possible
+        def cost(row, column) -> Cost:
+            ratio, tp, split = np.unravel_index(row, (len(self.ratios), self.most_tp + 1, SPLITS))
+            return self._placed_tp(self.ratios[ratio], tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
 
-        return tabulate(self.space, len(ratios) * (self.most_tp + 1) * SPLITS, self.tp_columns, cost)
+        return tabulate(self.space, len(self.ratios) * (self.most_tp + 1) * SPLITS, self.tp_columns, cost)
+
+    def _placed_tp(self, ratio, tp, tp_ff, column) -> Cost:
+        """What tensor parallelism costs, placed as columns of pairs say."""
+        model, model_possible = over_levels(self.space, self.tp_columns.first[column], tp - tp_ff)
+        ff, ff_possible = over_levels(self.space, self.tp_columns.second[column], tp_ff)
+        costs = Cost(*tensor_parallel(self.network, model, ff, 1.0, ratio, 1.0, 1.0, 1.0, 1.0))
+        return costs.where(model_possible & ff_possible)
+
+    def _placed_pp_ep(self, pp, interleaving, cluster, column) -> Cost:
+        """What pipeline and expert parallelism cost, placed as columns of pairs say."""
+        n_layers, sparsity = self.shapes.n_layers[cluster], self.shapes.sparsity[cluster]
+        stages, pp_possible = over_levels(self.space, self.pp_ep_columns.first[column], pp)
+        experts, ep_possible = experts_over_levels(self.space, self.pp_ep_columns.second[column], sparsity)
+        costs = Cost(*pipeline_expert(self.network, stages, experts, interleaving, n_layers, 1.0, 1.0, 1.0, 1.0))
+        return costs.where(pp_possible & ep_possible)
 
     def _tp_row(self, found: Candidates) -> np.ndarray:
         tp_row = self.ratio[found.cluster] * (self.most_tp + 1) + found.tp
@@ -316,23 +327,6 @@ class Group:
         columns = (part[:, None] for part in (pp, sparsity, interleaving, n_layers))
         return pipeline_expert_floor(self.network, self.space, *columns), row[key]
 
-    def _pp_ep(self, found: Candidates, i, column) -> Cost:
-        """What pipeline and expert parallelism cost candidates `i`, placed as columns of pairs say."""
-        cluster = found.cluster[i]
-        shapes = self.shapes
-        pp, pp_possible = over_levels(self.space, self.pp_ep_columns.first[column], found.pp[i])
-        ep, ep_possible = experts_over_levels(self.space, self.pp_ep_columns.second[column], shapes.sparsity[cluster])
-        costs = pipeline_expert(
-            self.network, pp, ep, found.interleaving[i], shapes.n_layers[cluster], 1.0, 1.0, 1.0, 1.0
-        )
-        possible = pp_possible & ep_possible
-        return Cost(
-            *(
-                np.where(possible, cost * scale[cluster], np.inf)
-                for cost, scale in zip(costs, self.pp_ep_scale, strict=True)
-            )
-        )
-
     def place(self, found: Candidates, greedy: bool = False) -> None:
         """Put candidates on the network: the usage of DP, then of TP (PP and EP have the rest), then each placement.
 
@@ -355,6 +349,15 @@ class Group:
         def pp_ep(kind: Cost, i, column):
             return kind.pick(self.pp_ep_scale, pp_ep_row[i], column, found.cluster[i])
 
+        def placed_tp(i, column):
+            cluster = found.cluster[i]
+            costs = self._placed_tp(self.ratios[self.ratio[cluster]], found.tp[i], found.tp_ff[i], column)
+            return costs.times(self.tp_scale, cluster)
+
+        def placed_pp_ep(i, column):
+            costs = self._placed_pp_ep(found.pp[i], found.interleaving[i], found.cluster[i], column)
+            return costs.times(self.pp_ep_scale, found.cluster[i])
+
         def dp_usages(i):
             x, rest = every_usage, last - every_usage
             return x, True, (dp(self.dp_costs.at, i, x), tp(self.tp_costs.within, i, rest), pp_ep(pp_ep_within, i, rest))
@@ -366,12 +369,12 @@ class Group:
 
         def tp_placements(i, x, y):
             column = self.tp_columns.of_usage[y[:, 0]]
-            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.placed, i, column), pp_ep(pp_ep_at, i, last - x - y)
+            costs = dp(self.dp_costs.at, i, x), placed_tp(i, column), pp_ep(pp_ep_at, i, last - x - y)
             return column, column >= 0, costs
 
         def pp_ep_placements(i, x, y, tp_column):
             column = self.pp_ep_columns.of_usage[last - x[:, 0] - y[:, 0]]
-            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.placed, i, tp_column), self._pp_ep(found, i, column)
+            costs = dp(self.dp_costs.at, i, x), placed_tp(i, tp_column), placed_pp_ep(i, column)
             return column, column >= 0, costs
 
         stages = (
