@@ -10,7 +10,7 @@ import streamlit as st
 
 from model import Configuration, load_presets, simulate, training_limits
 from model.export import complete_output
-from model.text import amount, degrees, degrees_in_words, duration, percent, plain, quantity, scientific
+from model.text import amount, degrees, degrees_in_words, duration, flop, percent, plain, quantity, scientific
 
 st.set_page_config(page_title="How far can AI training scale?", page_icon="📈", layout="wide")
 
@@ -54,6 +54,10 @@ def run(configuration: Configuration) -> pd.DataFrame:
     return simulate(configuration)
 
 
+def meaning_of(*terms: str) -> str:
+    return "\n".join(f"- **{term}.** {TERMS[term]}" for term in terms)
+
+
 def swatch(style: tuple[str, str]) -> str:
     """A piece of a configuration's line, in Markdown."""
     colour, dash = style
@@ -61,10 +65,10 @@ def swatch(style: tuple[str, str]) -> str:
 
 
 def decades(*columns: pd.Series) -> list[float]:
-    """The powers of ten around all values."""
-    low = min(column.min() for column in columns)
-    high = max(column.max() for column in columns)
-    return [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    """The powers of ten around all values, at least two."""
+    first = math.floor(math.log10(min(column.min() for column in columns)))
+    last = math.ceil(math.log10(max(column.max() for column in columns)))
+    return [10.0**power for power in range(first, max(first + 1, last) + 1)]
 
 
 def log_axis(channel, field: str, title: str, ticks: list[float], **axis):
@@ -83,11 +87,6 @@ def colour_of(styles: Styles) -> alt.Color:
     return alt.Color("configuration:N", scale=scale, legend=None)
 
 
-def dash_of(styles: Styles) -> alt.StrokeDash:
-    scale = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
-    return alt.StrokeDash("configuration:N", scale=scale, legend=None)
-
-
 def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
     return chart.properties(height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}).configure_axis(
         labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
@@ -100,7 +99,7 @@ def facts(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Configuration": frame["configuration"],
-            "Training compute": frame["training_flop"].map(scientific) + " FLOP",
+            "Training compute": frame["training_flop"].map(flop),
             "MFU": frame["mfu"].map(partial(percent, decimals=1)),
             "Share of peak sustained": frame["fraction_of_peak"].map(partial(percent, decimals=1)),
             "Parameters": frame["params"].map(amount),
@@ -147,7 +146,10 @@ def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.Lay
     labels = references.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
         text="label:N", x=alt.value(0)
     )
-    lines = curves.mark_line(strokeWidth=2, aria=False).encode(dash_of(styles))
+    dashes = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
+    lines = curves.mark_line(strokeWidth=2, aria=False).encode(
+        alt.StrokeDash("configuration:N", scale=dashes, legend=None)
+    )
     return finished(alt.layer(rules, labels, lines, diamonds, dots.add_params(nearest)), 440)
 
 
@@ -186,7 +188,7 @@ def over_levels(configuration: Configuration, frame) -> Iterator[tuple[str, pd.D
         joined = f"{amount(level.size)} {'of the level below' if index else 'GPUs'}" if level.size else "the rest"
         over = {column: frame[f"{column}_levels"].str[index] for column in ("dp", "tp_model", "tp_ff", "pp", "ep")}
         yield (
-            f"**{plain(level.name)}** joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU",
+            f"{plain(level.name)} joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU",
             frame.assign(DP=over["dp"], TP=over["tp_model"] * over["tp_ff"], PP=over["pp"], EP=over["ep"]),
         )
 
@@ -196,8 +198,8 @@ def limits_chart(limits, styles: Styles) -> alt.LayerChart:
     end, wall = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
     words = {
         "Configuration": limits["configuration"],
-        "Linear scaling ends": end.map(scientific) + " FLOP",
-        "Latency wall": wall.map(scientific) + " FLOP",
+        "Linear scaling ends": end.map(flop),
+        "Latency wall": wall.map(flop),
     }
     rows = limits[["configuration"]].assign(end=end, wall=wall, start=end.fillna(wall), **words)
     base = alt.Chart(rows).encode(
@@ -318,22 +320,18 @@ with headline:
     limit = limits.set_index("configuration").loc[selected.name]
     at_end = runs[selected.name].query("training_flop == @limit.linear_scaling_end_flop")
     metrics = st.grid(5, min_column_width=150)
-    metrics.metric(
-        "Linear scaling ends", f"{scientific(limit.linear_scaling_end_flop)} FLOP", help=TERMS["Linear scaling"]
-    )
+    metrics.metric("Linear scaling ends", flop(limit.linear_scaling_end_flop), help=TERMS["Linear scaling"])
     metrics.metric("Parameters", amount(limit.params), help="Of the model where linear scaling ends.")
     metrics.metric("GPUs", amount(limit.n_gpus), help="Of the cluster that trains it.")
     metrics.metric("MFU", percent(limit.mfu), help=f"{TERMS['MFU']} Here where linear scaling ends.")
-    metrics.metric("Latency wall", f"{scientific(limit.latency_wall_flop)} FLOP", help=TERMS["Latency wall"])
+    metrics.metric("Latency wall", flop(limit.latency_wall_flop), help=TERMS["Latency wall"])
     if at_end.empty:
         st.caption(f"MFU stays above {threshold}% of peak sustained up to the latency wall.")
     for point in facts(at_end).to_dict("records"):
         st.caption(
             f"Where linear scaling ends: {plain(point['Parallelism'])}; {point['Microbatches']} microbatches, "
             f"{point['Schedule']} schedule; trained in {point['Training time']}.",
-            help="  \n".join(
-                f"**{term}** {TERMS[term]}" for term in ("DP", "TP", "PP", "EP", "Microbatch", "Schedule")
-            ),
+            help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
         )
 
 if utilization.open:
@@ -350,9 +348,7 @@ if utilization.open:
                 "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
             }
         )
-        ends = ", ".join(
-            f"{row.configuration} {scientific(row.linear_scaling_end_flop)} FLOP" for row in limits.itertuples()
-        )
+        ends = ", ".join(f"{row.configuration} {flop(row.linear_scaling_end_flop)}" for row in limits.itertuples())
         st.altair_chart(
             utilization_chart(results, limits, styles, reference_lines),
             alt=f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {ends}.",
@@ -362,10 +358,7 @@ if parallelism.open:
     with parallelism:
         flop_ticks = decades(results["training_flop"])
         degree_ticks = decades(*(results[column] for column in DEGREES.values()))
-        st.markdown(
-            "**Degrees of parallelism** of the fastest strategy",
-            help="  \n".join(f"**{kind}** {TERMS[kind]}" for kind in DEGREES),
-        )
+        st.markdown("**Degrees of parallelism** of the fastest strategy", help=meaning_of(*DEGREES))
         panels = st.grid(2, min_column_width=340, border=True)
         for name in feasible:
             whole = runs[name].assign(**{kind: runs[name][column] for kind, column in DEGREES.items()})
@@ -380,7 +373,7 @@ if parallelism.open:
         panels = st.grid(2, min_column_width=340, border=True)
         for level, at_level in over_levels(selected, runs[selected.name]):
             with panels.cell():
-                st.markdown(level)
+                st.markdown(f"**{level}**")
                 st.altair_chart(
                     degrees_chart(at_level, styles[selected.name][0], flop_ticks, degree_ticks),
                     alt=f"The same degrees of {selected.name} over one network level. {level}",
@@ -402,4 +395,4 @@ if maximum.open:
         )
 
 with st.expander("What the words mean", icon=":material/menu_book:"):
-    st.markdown("\n".join(f"- **{term}.** {meaning}" for term, meaning in TERMS.items()))
+    st.markdown(meaning_of(*TERMS))

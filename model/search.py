@@ -44,7 +44,7 @@ from model.step import (
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
 MAX_EXPONENT = 62  # clusters stay below 2^63 GPUs
 SEEDS = 2  # degrees of each cluster, most promising first, that set the mark for all others
-FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of the largest array of a stage, at first and later
+FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array, at first (its results make the rest fewer) and later
 
 
 def _split_window() -> tuple[np.ndarray, np.ndarray]:
@@ -78,8 +78,8 @@ class ClusterSearch:
 
     Attributes
     ----------
-    reachable : ndarray of bool
-        Whether a cluster could have a strategy below its limit at all.
+    floor : ndarray, shape (clusters,)
+        A lower bound of the step time that any strategy has, in s.
     """
 
     def __init__(self, configuration: Configuration, clusters: Clusters):
@@ -93,13 +93,13 @@ class ClusterSearch:
             for members, hierarchy in zip(self._members, number, strict=True)
         ]
         self._none = Strategies.none(len(configuration.network))
-        self.reachable = np.zeros(len(clusters), dtype=bool)
+        self.floor = np.empty(len(clusters))
         for members, group in zip(self._members, self._groups, strict=True):
-            self.reachable[members] = group.dp_floor.min(axis=1) < group.clusters.limit
+            self.floor[members] = group.dp_floor.min(axis=1)
 
     def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
         """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each."""
-        wanted = np.zeros(len(self.reachable), dtype=bool)
+        wanted = np.zeros(len(self.floor), dtype=bool)
         wanted[chosen] = True
         found = [(np.array([], dtype=int), self._none)]
         for members, group in zip(self._members, self._groups, strict=True):
@@ -386,7 +386,7 @@ class Group:
 
         def refine(depth: int, state: list[np.ndarray]) -> None:
             stage, width = stages[depth]
-            for rows in _chunks(len(state[0]), width):
+            for rows in _chunks(len(state[0]), width, CHUNK if greedy else FIRST_CHUNK):
                 chunk = [part[rows] for part in state]
                 option, possible, costs = stage(*(part[:, None] for part in chunk))
                 row, column, placed = self._promising(found, chunk[0], possible, costs, greedy)
@@ -466,9 +466,9 @@ def _position(group: np.ndarray) -> np.ndarray:
     return np.arange(len(group)) - np.searchsorted(group, group)
 
 
-def _chunks(count: int, width: int) -> Iterator[slice]:
-    """Slices of the rows of a (count, width) array: small ones first, whose results make the rest fewer."""
-    start, elements = 0, FIRST_CHUNK
+def _chunks(count: int, width: int, elements: int) -> Iterator[slice]:
+    """Slices of the rows of a (count, width) array, of about so many elements at first, and then more."""
+    start = 0
     while start < count:
         rows = max(1, elements // width)
         yield slice(start, start + rows)

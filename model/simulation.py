@@ -1,5 +1,6 @@
 """Sweeps, and single strategies, as data frames."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
 WINDOWS = (8, 60)  # how many cluster sizes of each width are looked at together
+HARDLY = 0.85  # a cluster whose floor is above this share of the limit will hardly do
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -30,48 +32,52 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
 
 
 def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
-    """The first models, up to one that no cluster trains in time, each with the best strategy of its smallest cluster in time."""
+    """The first models, up to one that no cluster trains in time, and the best strategy of each on its smallest cluster."""
     longest = deadline(configuration.assumptions)
     limit = longest / shapes.steps
     least_gpus = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
     exponents = np.arange(LARGEST_CLUSTER_EXPONENT + 1)
     n_gpus = shapes.sparsity[:, None] * 2.0**exponents
+    kernels_alone = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s
     to_try = (n_gpus >= least_gpus[:, None]) & (n_gpus < LARGEST_CLUSTER)
-    feasible_latency = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s < limit
-    to_try &= np.logical_and.accumulate(feasible_latency)[:, None]
+    to_try &= np.logical_and.accumulate(kernels_alone < limit)[:, None]
 
-    found: list[tuple[np.ndarray, Strategies]] = []
+    solved = np.zeros(len(shapes), dtype=bool)
+    found = [(np.array([], dtype=int), Strategies.none(len(configuration.network)))]
     for window in WINDOWS:
-        in_window = to_try & (np.cumsum(to_try, axis=1) <= window)
-        if not in_window.any():
-            break
-        width, exponent = np.nonzero(in_window)
-        search = ClusterSearch(configuration, Clusters(shapes.take(width), exponent, limit[width]))
-        to_try &= ~in_window
-        open_cluster = search.reachable.copy()
-        batch = 1
-        while open_cluster.any():
-            number = np.cumsum(open_cluster)
-            before = np.concatenate([[0], number])[np.searchsorted(width, width)]
-            chosen = np.nonzero(open_cluster & (number - before <= batch))[0]
-            index, strategies = search.best(chosen)
-            solved, first = np.unique(width[index], return_index=True)
-            found.append((solved, strategies.take(first)))
-            open_cluster[chosen] = False
-            open_cluster[np.isin(width, solved)] = False
-            to_try[solved] = False
-            batch *= 2
-        stuck = ~to_try.any(axis=1)
-        stuck[np.concatenate([widths for widths, _ in found] or [[]]).astype(int)] = False
-        if stuck.any():
-            to_try[np.argmax(stuck) :] = False
-    solved = np.concatenate([np.array([], dtype=int), *(widths for widths, _ in found)])
-    order = np.argsort(solved)
-    solved = solved[order]
-    unbroken = np.nonzero(solved == np.arange(len(solved)))[0]
-    return unbroken, Strategies.concatenated(
-        [Strategies.none(len(configuration.network)), *(strategies for _, strategies in found)]
-    ).take(order[unbroken])
+        looked_at = to_try & (np.cumsum(to_try, axis=1) <= window)
+        width, exponent = np.nonzero(looked_at)
+        for widths, strategies in _solve(configuration, Clusters(shapes.take(width), exponent, limit[width]), width):
+            found.append((widths, strategies))
+            solved[widths] = True
+        to_try &= ~looked_at & ~solved[:, None]
+        to_try &= np.logical_and.accumulate(solved | to_try.any(axis=1))[:, None]
+    widths = np.concatenate([widths for widths, _ in found])
+    order = np.argsort(widths)[: np.argmin([*solved, False])]
+    return widths[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
+
+
+def _solve(configuration: Configuration, clusters: Clusters, width: np.ndarray) -> Iterator[tuple[np.ndarray, Strategies]]:
+    """The widths that the clusters, ascending by width and size, train in time, and the best strategy of each on the first.
+
+    A few clusters of each width at a time: one that will hardly do is tried together with the next.
+    """
+    if len(clusters) == 0:
+        return
+    search = ClusterSearch(configuration, clusters)
+    waiting = search.floor < clusters.limit
+    hope = np.where(search.floor < HARDLY * clusters.limit, 1.0, 0.5)
+    first = np.searchsorted(width, width)
+    budget = 1.0
+    while waiting.any():
+        hope_before = np.concatenate([[0], np.cumsum(np.where(waiting, hope, 0))])
+        chosen = np.nonzero(waiting & (hope_before[:-1] - hope_before[first] < budget))[0]
+        index, strategies = search.best(chosen)
+        widths, smallest = np.unique(width[index], return_index=True)
+        yield widths, strategies.take(smallest)
+        waiting[chosen] = False
+        waiting &= ~np.isin(width, widths)
+        budget *= 2
 
 
 def frame(configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps) -> "pd.DataFrame":

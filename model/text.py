@@ -47,6 +47,11 @@ def scientific(x, digits: int = 2) -> str:
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
+def flop(x, digits: int = 2) -> str:
+    """2.048e28 → 2.0 × 10²⁸ FLOP."""
+    return MISSING if isna(x) else f"{scientific(x, digits)} FLOP"
+
+
 def amount(x) -> str:
     """A count: 16777216 → 16.8 million, 8192 → 8,192."""
     if special := _out_of_scale(x):

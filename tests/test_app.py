@@ -115,30 +115,59 @@ def test_nothing_ticked_says_what_to_do():
 
 
 @pytest.fixture
-def hurried(monkeypatch):
-    """A preset of an H100 that has three months and one that has a minute."""
-    preset = model.load_presets()[DENSE]
-    h100 = preset.configurations[-1]
-    minute = h100.assumptions.model_copy(update={"training_months": 2e-5})
-    rushed = h100.model_copy(update={"name": "Rushed", "assumptions": minute})
-    assert model.simulate(rushed).empty
-    configurations = (rushed, h100)
-    presets = {DENSE: preset.model_copy(update={"configurations": configurations})}
-    monkeypatch.setattr(model, "load_presets", lambda: presets)
-    st.cache_resource.clear()
-    yield rushed
+def preset_of(monkeypatch):
+    """Make the only preset one of H100s, changed in the fields given by name."""
+
+    def install(**changes: dict) -> list[model.Configuration]:
+        preset = model.load_presets()[DENSE]
+        h100 = preset.configurations[-1]
+        configurations = tuple(
+            h100.model_copy(update={"name": name} | {part: getattr(h100, part).model_copy(update=fields)})
+            for name, (part, fields) in changes.items()
+        )
+        presets = {DENSE: preset.model_copy(update={"configurations": configurations})}
+        monkeypatch.setattr(model, "load_presets", lambda: presets)
+        st.cache_resource.clear()
+        return list(configurations)
+
+    yield install
     st.cache_resource.clear()
 
 
-def test_infeasible_configuration_shows_its_reason_beside_the_others(hurried):
-    reason = model.simulate(hurried).attrs["reason"]
+def test_infeasible_configuration_shows_its_reason_beside_the_others(preset_of):
+    rushed, _ = preset_of(
+        Rushed=("assumptions", {"training_months": 2e-5}), Patient=("assumptions", {"training_months": 3})
+    )
+    frame = model.simulate(rushed)
+    assert frame.empty
     app = page(VIEWS[2])
     assert not app.exception, app.exception
     (error,) = app.error
     assert "Rushed" in error.value
-    assert reason in error.value.replace("\\", "")
-    assert list(table(app).index) == ["H100"]
+    assert frame.attrs["reason"] in error.value.replace("\\", "")
+    assert list(table(app).index) == ["Patient"]
     app.checkbox[1].uncheck().run()  # nothing feasible is left
     assert not app.exception, app.exception
-    assert reason in app.error[0].value.replace("\\", "")
+    assert frame.attrs["reason"] in app.error[0].value.replace("\\", "")
     assert charts(app) == 0
+
+
+def test_a_curve_that_never_falls_to_the_threshold_says_so(preset_of):
+    (short,) = preset_of(Short=("sweep", {"d_model_max": 20480}))
+    assert (model.simulate(short)["fraction_of_peak"] > 0.8).all()
+    for view in VIEWS:
+        app = page(view)
+        assert not app.exception, app.exception
+        assert headline(app)["Linear scaling ends"] == headline(app)["Parameters"] == "—"
+        assert "MFU stays above 80% of peak sustained up to the latency wall." in [c.value for c in app.main.caption]
+    assert table(page(VIEWS[2])).loc["Short", "Linear scaling ends (FLOP)"] == "—"
+
+
+def test_a_curve_of_one_point_on_one_gpu_is_drawn(preset_of):
+    (tiny,) = preset_of(Tiny=("sweep", {"d_model_min": 256, "d_model_max": 256, "d_model_multiple": 256}))
+    frame = model.simulate(tiny)
+    assert len(frame) == 1
+    for view in VIEWS:
+        app = page(view)
+        assert not app.exception, app.exception
+        assert charts(app) >= 1

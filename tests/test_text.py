@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from model.text import amount, degrees, degrees_in_words, duration, percent, plain, quantity, scientific
+from model.text import amount, degrees, degrees_in_words, duration, flop, percent, plain, quantity, scientific
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,11 @@ def test_scientific(value, words):
 
 def test_scientific_shows_the_digits_asked_for():
     assert scientific(2.0484e28, digits=4) == "2.048 × 10²⁸"
+
+
+def test_flop_has_its_unit_unless_it_is_missing():
+    assert flop(2.048e28) == "2.0 × 10²⁸ FLOP"
+    assert flop(math.nan) == flop(None) == "—"
 
 
 @pytest.mark.parametrize(
