@@ -20,8 +20,8 @@ TERMS = {
     "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
     "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. That ends "
     "at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
-    "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond it, the steps that must "
-    "follow one another take longer than the run may, because every message and every matmul has a latency.",
+    "Latency wall": "The largest training run of the sweep that ends in time on any number of GPUs. Beyond the wall, the "
+    "steps, which must follow one another, take too long, because every message and every matmul has a latency.",
     "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
     "TP": "Tensor parallel: GPUs split each weight matrix, along d_model and d_ff, and add up results at every layer.",
     "PP": "Pipeline parallel: GPUs hold successive layers and pass activations on from stage to stage.",
@@ -156,7 +156,7 @@ def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.Lay
 def degrees_chart(frame, colour: str, flop_ticks: list[float], degree_ticks: list[float]) -> alt.LayerChart:
     """The degrees in the columns DP, TP, PP and EP against training compute."""
     words = facts(frame)
-    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-14)
+    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-16)
     base = (
         alt.Chart(words.join(frame[["training_flop", *DEGREES]]))
         .transform_fold(list(DEGREES), as_=["kind", "degree"])
@@ -246,8 +246,7 @@ def limits_table(limits, styles: Styles) -> pd.DataFrame:
 with st.sidebar:
     title = st.selectbox("Preset", list(presets), key="preset", bind="query-params", help="Configurations to compare.")
     preset = presets[title]
-    st.caption(plain(preset.description))
-    st.caption(f"Source: {plain(preset.source)}")
+    st.caption(plain(preset.description), help=f"Source: {plain(preset.source)}")
     st.subheader("Configurations", help="Tick what the charts, the table and the download include.", anchor=False)
     styles = {
         configuration.name: (COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)])
@@ -327,7 +326,8 @@ with headline:
     metrics.metric("Latency wall", flop(limit.latency_wall_flop), help=TERMS["Latency wall"])
     if at_end.empty:
         st.caption(f"MFU stays above {threshold}% of peak sustained up to the latency wall.")
-    for point in facts(at_end).to_dict("records"):
+    else:
+        point = facts(at_end).iloc[0]
         st.caption(
             f"Where linear scaling ends: {plain(point['Parallelism'])}; {point['Microbatches']} microbatches, "
             f"{point['Schedule']} schedule; trained in {point['Training time']}.",

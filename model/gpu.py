@@ -163,11 +163,14 @@ def block_time(gpu: Gpu, f, d, t):
     )
 
 
-def block_time_floor(gpu: Gpu, weights, t):
+def block_time_floor(gpu: Gpu, weights, t, activations=None):
     """A lower bound of `block_time` that knows only how many weights each matmul has: seconds.
 
-    The arithmetic, the weights not padded; each weight read once, and its gradient once more.
+    The arithmetic, the weights not padded; in HBM and L2, each weight read once, its gradient once more, and the
+    activations once, which are fewest if the weights are square. `activations` is t, or less to bound several shapes.
     """
     arithmetic_s = 12 * weights * np.maximum(t, TENSOR_CORE) / gpu.flop_per_s
     streamed = np.where(2 * weights * gpu.word_bytes <= l2_capacity(gpu), 0, 8 * weights)
-    return np.maximum(arithmetic_s, streamed * gpu.word_bytes / gpu.hbm_bandwidth) + 6 * gpu.matmul_latency_s
+    words = streamed if activations is None else streamed + 12 * np.sqrt(weights) * activations
+    bandwidth = min(gpu.hbm_bandwidth, gpu.l2_bandwidth)
+    return np.maximum(arithmetic_s, words * gpu.word_bytes / bandwidth) + 6 * gpu.matmul_latency_s

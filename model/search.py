@@ -97,13 +97,28 @@ class ClusterSearch:
         for members, group in zip(self._members, self._groups, strict=True):
             self.floor[members] = group.dp_floor.min(axis=1)
 
-    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
-        """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each."""
+    def _by_group(self, chosen: np.ndarray) -> Iterator[tuple[np.ndarray, "Group", np.ndarray]]:
+        """Members of each group, the group, and which of its members are chosen, if any."""
         wanted = np.zeros(len(self.floor), dtype=bool)
         wanted[chosen] = True
-        found = [(np.array([], dtype=int), self._none)]
         for members, group in zip(self._members, self._groups, strict=True):
-            index, strategies = group.best(np.nonzero(wanted[members])[0])
+            here = np.nonzero(wanted[members])[0]
+            if len(here):
+                yield members, group, here
+
+    def tighten(self, chosen: np.ndarray) -> None:
+        """Raise the floors of the chosen clusters (ascending) by a closer look at their degrees."""
+        for members, group, here in self._by_group(chosen):
+            self.floor[members[here]] = group.tighten(here)
+
+    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+        """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each.
+
+        The chosen clusters must be among those last looked at by `tighten`.
+        """
+        found = [(np.array([], dtype=int), self._none)]
+        for members, group, here in self._by_group(chosen):
+            index, strategies = group.best(here)
             found.append((members[index], strategies))
         cluster = np.concatenate([index for index, _ in found])
         order = np.argsort(cluster)
@@ -249,7 +264,7 @@ class Group:
         tp_least = self.tp_least.pick(self.tp_scale, tp_row[:, None], usage[::-1], cluster[:, None])
 
         def floor(zero_bubble: bool, microbatches, idle):
-            block = block_time_floor(self.gpu, weights, tokens / microbatches)
+            block = block_time_floor(self.gpu, weights, tokens / microbatches, tokens / microbatches)
             compute = self.compute_factor * stage_layers * microbatches * block
             return self._step_time(zero_bubble, idle, compute[:, None], dp_least, tp_least, NOTHING).min(axis=1)
 
@@ -283,7 +298,7 @@ class Group:
         rank = ((tp * MAX_EXPONENT + pp) * MAX_EXPONENT + tp_ff) * (MICROBATCH_CHOICES + 1) + choice
         tokens = self.expert_batch[cluster] / (POWERS_OF_TWO[dp] * microbatches)
         blocks = self.compute_factor * stage_layers * microbatches
-        compute = blocks * block_time_floor(self.gpu, self.weights[cluster] / POWERS_OF_TWO[tp], tokens)
+        compute = blocks * block_time_floor(self.gpu, self.weights[cluster] / POWERS_OF_TWO[tp], tokens, tokens)
         found = Candidates(cluster, dp, tp, tp_ff, pp, zero_bubble, microbatches, interleaving, idle, compute, rank)
 
         keep = np.nonzero(self._fits_memory(found, tokens) & self._could_win(found))[0]
@@ -420,10 +435,10 @@ class Group:
             row, column, time, comm, latency = (part[wins] for part in (row, column, time, comm, latency))
         return row, column, (time, comm, latency)
 
-    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
-        """Those of the chosen clusters (ascending) that have a strategy below their limit, and the best of each."""
-        self.incumbents = Incumbents(self.clusters.limit)
-        row, dp = np.nonzero(self.dp_floor[chosen] < self.clusters.limit[chosen, None])
+    def tighten(self, chosen: np.ndarray) -> np.ndarray:
+        """The floors of the chosen clusters (ascending), from all their degrees, which are kept for `best`."""
+        limit = self.clusters.limit
+        row, dp = np.nonzero(self.dp_floor[chosen] < limit[chosen, None])
         cluster = chosen[row]
         tp_pp = self.clusters.twos[cluster] - dp
         pp = np.arange(self.most_pp + 1)
@@ -431,9 +446,19 @@ class Group:
         pair, pp = np.nonzero(allowed & (pp <= self.layer_twos[cluster, None]))
         cluster, dp = cluster[pair], dp[pair]
         time = self.degrees_floor(cluster, dp, pp)
-        order = np.lexsort((time, cluster))
-        order = order[self.incumbents.reached(cluster[order], time[order])]
-        cluster, dp, pp, time = cluster[order], dp[order], pp[order], time[order]
+        below = np.nonzero(time < limit[cluster])[0]
+        below = below[np.lexsort((time[below], cluster[below]))]
+        self.degrees = cluster[below], dp[below], pp[below], time[below]
+        floor = np.full(len(limit), np.inf)
+        np.minimum.at(floor, cluster, time)
+        return floor[chosen]
+
+    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+        """Those of the chosen clusters that have a strategy below their limit, and the best of each."""
+        self.incumbents = Incumbents(self.clusters.limit)
+        wanted = np.zeros(len(self.clusters), dtype=bool)
+        wanted[chosen] = True
+        cluster, dp, pp, time = (part[wanted[self.degrees[0]]] for part in self.degrees)
         seeds = np.nonzero(_position(cluster) < SEEDS)[0]
         self.place(self.candidates(cluster[seeds], dp[seeds], pp[seeds]), greedy=True)
 

@@ -17,7 +17,8 @@ LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
 WINDOWS = (8, 60)  # how many cluster sizes of each width are looked at together
-HARDLY = 0.85  # a cluster whose floor is above this share of the limit will hardly do
+LIKELY = 0.8
+HARDLY = 0.9  # a cluster whose floor is above this share of the limit will hardly do
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -66,18 +67,24 @@ def _solve(configuration: Configuration, clusters: Clusters, width: np.ndarray) 
         return
     search = ClusterSearch(configuration, clusters)
     waiting = search.floor < clusters.limit
-    hope = np.where(search.floor < HARDLY * clusters.limit, 1.0, 0.5)
-    first = np.searchsorted(width, width)
-    budget = 1.0
+    likely = search.floor < LIKELY * clusters.limit
     while waiting.any():
-        hope_before = np.concatenate([[0], np.cumsum(np.where(waiting, hope, 0))])
-        chosen = np.nonzero(waiting & (hope_before[:-1] - hope_before[first] < budget))[0]
+        looked_at = np.nonzero(waiting & (_before(waiting & likely, width) < 1))[0]
+        search.tighten(looked_at)
+        waiting &= search.floor < clusters.limit
+        hopeful = waiting & (search.floor < HARDLY * clusters.limit)
+        chosen = looked_at[(waiting & (_before(hopeful, width) < 1))[looked_at]]
         index, strategies = search.best(chosen)
         widths, smallest = np.unique(width[index], return_index=True)
         yield widths, strategies.take(smallest)
         waiting[chosen] = False
         waiting &= ~np.isin(width, widths)
-        budget *= 2
+
+
+def _before(marked: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """How many clusters of the same width are marked before each."""
+    count = np.concatenate([[0], np.cumsum(marked)])
+    return count[:-1] - count[np.searchsorted(width, width)]
 
 
 def frame(configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps) -> "pd.DataFrame":
