@@ -20,7 +20,7 @@ TERMS = {
     "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
     "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. That ends "
     "at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
-    "Latency wall": "The largest training run of the sweep that ends in time on any number of GPUs. Beyond the wall, the "
+    "Latency wall": "The largest training run of the sweep that ends in time on any number of GPUs. Beyond the wall, "
     "steps, which must follow one another, take too long, because every message and every matmul has a latency.",
     "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
     "TP": "Tensor parallel: GPUs split each weight matrix, along d_model and d_ff, and add up results at every layer.",
@@ -221,7 +221,7 @@ def limits_chart(limits, styles: Styles) -> alt.LayerChart:
 def limits_table(limits, styles: Styles) -> pd.DataFrame:
     """The limits in words, a row per configuration."""
     strategies = limits[list(DEGREES.values())].itertuples(index=False)
-    table = pd.DataFrame(
+    numbers = pd.DataFrame(
         {
             "Model": limits["sparse"].map({True: "sparse", False: "dense"}),
             "Linear scaling ends (FLOP)": limits["linear_scaling_end_flop"].map(scientific),
@@ -233,12 +233,13 @@ def limits_table(limits, styles: Styles) -> pd.DataFrame:
             "MFU": limits["mfu"].map(percent),
             "Latency wall (FLOP)": limits["latency_wall_flop"].map(scientific),
         }
-    ).map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
-    table.insert(0, "GPU", limits["gpu"].map(plain))
-    table.index = pd.Index(
-        [f"{swatch(styles[name])}\u2002{plain(name)}" for name in limits["configuration"]], name="Configuration"
     )
-    return table
+    names = {
+        "Configuration": [f"{swatch(styles[name])}\u2002{plain(name)}" for name in limits["configuration"]],
+        "GPU": limits["gpu"].map(plain),
+    }
+    unbroken = numbers.map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
+    return pd.DataFrame(names).join(unbroken)
 
 
 # What is run
@@ -280,7 +281,7 @@ if not included:
 runs = {configuration.name: run(configuration) for configuration in included}
 for name, frame in runs.items():
     if frame.empty:
-        st.error(f"**{plain(name)}** has no feasible run. {plain(frame.attrs['reason'])}", icon=":material/block:")
+        st.warning(f"**{plain(name)}** has no feasible run. {plain(frame.attrs['reason'])}", icon=":material/block:")
 feasible = {configuration.name: configuration for configuration in included if not runs[configuration.name].empty}
 if not feasible:
     st.stop()

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -143,7 +144,9 @@ def tabulate(space: Usages, rows: int, columns: PairColumns | None, cost: Callab
     blocks = []
     for start in range(0, rows, step):
         block = cost(np.arange(start, min(start + step, rows))[:, None], np.arange(count))
-        blocks.append(block if columns is None else [np.minimum.reduceat(part, columns.start, axis=1) for part in block])
+        blocks.append(
+            block if columns is None else [np.minimum.reduceat(part, columns.start, axis=1) for part in block]
+        )
     at = Cost(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
     return CostTable(at, Cost(*(space.least_within(part) for part in at)))
 
@@ -155,27 +158,26 @@ def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interle
     pipeline and what the experts keep within it, and the time is a weighted sum of them over the levels: the bound takes
     the best share of the usage up to each level for that level alone.
     """
-    ep = twos(sparsity)
     interfaces = n_layers - 1
+    ep = twos(sparsity)
+    units = [Cost(*point_to_point(level, 1.0, 2.0, 1.0, 1.0, 1.0)) for level in network]
     stay = interfaces_within(POWERS_OF_TWO[pp], interleaving, n_layers)
-    units = [point_to_point(level, 1.0, 2.0, 1.0, 1.0, 1.0) for level in network]
-    result = []
-    for kind, stays in enumerate((stay / sparsity, stay * (sparsity == 1))):
-        unit = [times[kind] for times in units]
-        rounding = 1e-14 * interfaces * max(unit)
-        bound = interfaces * unit[-1] - stays * unit[0] - rounding
-        used = np.cumsum(space.vectors, axis=1)
-        for index in range(len(network) - 1):
-            most = used[:, index].max() + 1
-            both, pipeline = np.ogrid[:most, :most]
-            rows = (slice(None), slice(None), None)
-            experts = both - pipeline
-            possible = (experts >= 0) & (pipeline <= pp[rows]) & (experts <= ep[rows])
-            stages_beyond = POWERS_OF_TWO[np.maximum(pp[rows] - pipeline, 0)]
-            experts_beyond = sparsity[rows] / (math.prod(space.odd[: index + 1]) * POWERS_OF_TWO[np.maximum(experts, 0)])
-            within = interfaces_within(stages_beyond, interleaving[rows], n_layers[rows])
-            within = within * (experts_beyond == 1) if kind else within / experts_beyond
-            least = np.where(possible, within * (unit[index] - unit[index + 1]), np.inf).min(axis=-1)
-            bound = bound + least[:, used[:, index]]
-        result.append(np.maximum(bound, 0))
-    return Cost(*result)
+    comm = interfaces * units[-1].comm - stay / sparsity * units[0].comm
+    latency = interfaces * units[-1].latency - stay * (sparsity == 1) * units[0].latency
+    used = np.cumsum(space.vectors, axis=1)
+    pp, ep, sparsity, interleaving, n_layers = (part[:, :, None] for part in (pp, ep, sparsity, interleaving, n_layers))
+    for index, (here, beyond) in enumerate(pairwise(units)):
+        total, pipeline = np.ogrid[: used[-1, index] + 1, : used[-1, index] + 1]
+        experts = total - pipeline
+        possible = (experts >= 0) & (pipeline <= pp) & (experts <= ep)
+        stages_beyond = POWERS_OF_TWO[np.maximum(pp - pipeline, 0)]
+        experts_beyond = sparsity / (math.prod(space.odd[: index + 1]) * POWERS_OF_TWO[np.maximum(experts, 0)])
+        within = interfaces_within(stages_beyond, interleaving, n_layers)
+        gain = Cost(within / experts_beyond * (here.comm - beyond.comm), within * (here.latency - beyond.latency))
+        gain = Cost(gain.comm, np.where(experts_beyond == 1, gain.latency, 0)).where(possible)
+        comm = comm + gain.comm.min(axis=-1)[:, used[:, index]]
+        latency = latency + gain.latency.min(axis=-1)[:, used[:, index]]
+    rounding = 1e-14 * interfaces[:, :1]
+    comm = np.maximum(comm - rounding * max(unit.comm for unit in units), 0)
+    latency = np.maximum(latency - rounding * max(unit.latency for unit in units), 0)
+    return Cost(comm, latency)

@@ -127,6 +127,4 @@ def _complete(laws: ScalingLaws, d_model, d_ff, n_layers, sparsity, batch_tokens
     training_flop = 6 * active_params * dataset_tokens
     if batch_tokens is None:
         batch_tokens = batch(laws, sparsity, training_flop, dataset_tokens)
-    return Shapes(
-        d_model, d_ff, n_layers, sparsity, params, active_params, dataset_tokens, training_flop, batch_tokens
-    )
+    return Shapes(d_model, d_ff, n_layers, sparsity, params, active_params, dataset_tokens, training_flop, batch_tokens)

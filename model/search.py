@@ -43,8 +43,12 @@ from model.step import (
 
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
 MAX_EXPONENT = 62  # clusters stay below 2^63 GPUs
+FEW = 50  # degrees that are placed without a mark set first
 SEEDS = 2  # degrees of each cluster, most promising first, that set the mark for all others
-FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array, at first (its results make the rest fewer) and later
+FIRST_CHUNK, CHUNK = (
+    2**13,
+    2**18,
+)  # elements of a stage's largest array, at first (its results make the rest fewer) and later
 
 
 def _split_window() -> tuple[np.ndarray, np.ndarray]:
@@ -375,7 +379,11 @@ class Group:
 
         def dp_usages(i):
             x, rest = every_usage, last - every_usage
-            return x, True, (dp(self.dp_costs.at, i, x), tp(self.tp_costs.within, i, rest), pp_ep(pp_ep_within, i, rest))
+            return (
+                x,
+                True,
+                (dp(self.dp_costs.at, i, x), tp(self.tp_costs.within, i, rest), pp_ep(pp_ep_within, i, rest)),
+            )
 
         def tp_usages(i, x):
             y, rest = every_usage, last - x - every_usage
@@ -398,6 +406,8 @@ class Group:
             (tp_placements, self.tp_columns.of_usage.shape[1]),
             (pp_ep_placements, self.pp_ep_columns.of_usage.shape[1]),
         )
+        if stages[-1][1] == 1:  # without experts the usage is the placement, and its floor the cost
+            stages = stages[:-1]
 
         def refine(depth: int, state: list[np.ndarray]) -> None:
             stage, width = stages[depth]
@@ -409,7 +419,8 @@ class Group:
                 if depth + 1 < len(stages):
                     refine(depth + 1, longer)
                 else:
-                    i, x, _, tp_column, pp_ep_column = longer
+                    i, x, y, tp_column, *pp_ep_column = longer
+                    pp_ep_column = pp_ep_column[0] if pp_ep_column else self.pp_ep_columns.start[last - x - y]
                     self.incumbents.add(Placed(found.take(i), x, tp_column, pp_ep_column, *placed))
 
         refine(0, [np.arange(len(found))])
@@ -459,9 +470,9 @@ class Group:
         wanted = np.zeros(len(self.clusters), dtype=bool)
         wanted[chosen] = True
         cluster, dp, pp, time = (part[wanted[self.degrees[0]]] for part in self.degrees)
-        seeds = np.nonzero(_position(cluster) < SEEDS)[0]
-        self.place(self.candidates(cluster[seeds], dp[seeds], pp[seeds]), greedy=True)
-
+        if len(cluster) > FEW:
+            seeds = np.nonzero(_position(cluster) < SEEDS)[0]
+            self.place(self.candidates(cluster[seeds], dp[seeds], pp[seeds]), greedy=True)
         rest = np.nonzero(self.incumbents.reached(cluster, time))[0]
         found = self.candidates(cluster[rest], dp[rest], pp[rest])
         order = np.lexsort((self._floor(found)[0], found.cluster))

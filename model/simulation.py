@@ -1,5 +1,6 @@
 """Sweeps, and single strategies, as data frames."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,117 @@ HARDLY = 0.9  # a cluster whose floor is above this share of the limit will hard
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
-    """One curve."""
+    """The best strategy at every width of a configuration's sweep, each on the smallest cluster that trains it in time.
+
+    Parameters
+    ----------
+    configuration : Configuration
+
+    Returns
+    -------
+    DataFrame
+        One row per width, ascending; the columns are those of `COLUMNS`. It ends at the last width that some cluster
+        trains in time, or after the first whose MFU is below 0.001, or with the sweep; `attrs["reason"]` says which, in
+        a sentence, also when no width is feasible and the frame is empty.
+
+    Raises
+    ------
+    ValueError
+        If a scaling law leaves the range of numbers that the search can handle; the message names the law.
+
+    Notes
+    -----
+    Erdil & Schneider-Joseph 2024, arXiv:2411.01137. Utilisation is an upper bound: attention, failures, stragglers and
+    congestion are left out.
+
+    Examples
+    --------
+    >>> from model import load_presets, simulate
+    >>> preset = load_presets()["GPU generations, dense"]
+    >>> frame = simulate(preset.configurations[0])
+    >>> bool((frame.mfu > 0).all())
+    True
+    """
     shapes = sweep_shapes(configuration)
     found, strategies = smallest_clusters(configuration, shapes)
-    shapes = shapes.take(found)
-    steps = step_times(configuration, shapes, strategies)
-    falls = np.nonzero(steps.mfu < LEAST_MFU)[0]
-    kept = np.arange(falls[0] + 1 if len(falls) else len(shapes))
-    return frame(configuration, shapes.take(kept), strategies.take(kept), steps.take(kept))
+    trained = shapes.take(found)
+    steps = step_times(configuration, trained, strategies)
+    kept = np.arange(len(trained))
+    reason = "The sweep ends here: its largest d_model trains in time."
+    if len(trained) < len(shapes):
+        months = configuration.assumptions.training_months
+        flop, d_model = shapes.training_flop[len(trained)], shapes.d_model[len(trained)]
+        reason = f"No cluster trains the next model (d_model {d_model:,}, {flop:.3g} FLOP) within {months:g} months."
+    if len(shapes) == 0:
+        reason = (
+            "The sweep has no width: none is a multiple of the step, between its ends, with at most 4 significant bits."
+        )
+    fallen = np.nonzero(steps.mfu < LEAST_MFU)[0]
+    if len(fallen):
+        kept = kept[: fallen[0] + 1]
+        reason = f"MFU falls below {LEAST_MFU} here."
+    result = frame(configuration, trained.take(kept), strategies.take(kept), steps.take(kept))
+    result.attrs["reason"] = reason
+    return result
+
+
+def evaluate(configuration: Configuration, shape: Shape, strategy: Strategy) -> "pd.DataFrame":
+    """One pinned strategy, as it is: no search, and no look at the deadline, the memory or the sizes of network levels.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Its GPU, network, dataset law and assumptions are used.
+    shape : Shape
+        The model and its batch. Where a degree does not divide it, the remainder is left out of the compute, as in the
+        spec.
+    strategy : Strategy
+        Degrees over the network's levels, and schedule.
+
+    Returns
+    -------
+    DataFrame
+        One row, with the columns of `simulate`.
+
+    Raises
+    ------
+    ValueError
+        If the degrees do not match the network's levels, or leave a GPU without work; the message says which.
+    """
+    shapes = given_shape(configuration, shape)
+    degrees = [np.array([getattr(strategy, name)], dtype=float) for name in ("dp", "tp_model", "tp_ff", "pp", "ep")]
+    strategies = Strategies(
+        *degrees,
+        microbatches=np.array([float(strategy.microbatches)]),
+        interleaving=np.array([float(strategy.interleaving)]),
+        zero_bubble=np.array([strategy.schedule == "zero-bubble"]),
+    )
+    problem = _mismatch(configuration, shape, strategy)
+    if problem:
+        raise ValueError(problem)
+    return frame(configuration, shapes, strategies, step_times(configuration, shapes, strategies))
+
+
+def _mismatch(configuration: Configuration, shape: Shape, strategy: Strategy) -> str | None:
+    """Why the strategy cannot be evaluated, if it cannot."""
+    if len(strategy.dp) != len(configuration.network):
+        return f"dp has {len(strategy.dp)} levels, but the network has {len(configuration.network)}"
+    dp, tp_model, tp_ff, pp, ep = (
+        math.prod(getattr(strategy, name)) for name in ("dp", "tp_model", "tp_ff", "pp", "ep")
+    )
+    tokens = dp * strategy.microbatches * shape.sparsity
+    for degree, name, most, what in (
+        (tp_model, "tp_model", shape.d_model, "d_model"),
+        (tp_ff, "tp_ff", shape.d_ff, "d_ff"),
+        (pp * strategy.interleaving, "pp · interleaving", shape.n_layers, "n_layers"),
+        (ep, "ep", shape.sparsity, "sparsity"),
+        (tokens, "dp · microbatches · sparsity", shape.batch_tokens, "batch_tokens"),
+    ):
+        if degree > most:
+            return f"{name} is {degree}, which must not exceed {what}, {most}"
+    if pp == 1 and strategy.interleaving > 1:
+        return f"interleaving is {strategy.interleaving}, but without pipeline parallelism (pp = 1) it must be 1"
+    return None
 
 
 def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
@@ -58,7 +162,9 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
     return widths[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
 
 
-def _solve(configuration: Configuration, clusters: Clusters, width: np.ndarray) -> Iterator[tuple[np.ndarray, Strategies]]:
+def _solve(
+    configuration: Configuration, clusters: Clusters, width: np.ndarray
+) -> Iterator[tuple[np.ndarray, Strategies]]:
     """The widths that the clusters, ascending by width and size, train in time, and the best strategy of each on the first.
 
     A few clusters of each width at a time: one that will hardly do is tried together with the next.
@@ -88,6 +194,7 @@ def _before(marked: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def frame(configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps) -> "pd.DataFrame":
+    """The columns of `simulate`, one row per case."""
     import pandas as pd
 
     def integers(values):

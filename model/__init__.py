@@ -1,0 +1,39 @@
+"""How far AI training can scale: the model of Erdil & Schneider-Joseph 2024 (arXiv:2411.01137), and beyond.
+
+Start with `load_presets`, `simulate` and `training_limits`. Everything is a pure function of a `Configuration`.
+"""
+
+from model.configuration import (
+    Configuration,
+    Gpu,
+    Hardware,
+    NetworkLevel,
+    Preset,
+    Shape,
+    Strategy,
+    error_messages,
+)
+from model.gpu import matmul_time
+from model.limits import critical_compute, latency_limit, latency_wall, training_limits
+from model.presets import load_hardware, load_presets
+from model.simulation import evaluate, simulate
+
+__all__ = [
+    "Configuration",
+    "Gpu",
+    "Hardware",
+    "NetworkLevel",
+    "Preset",
+    "Shape",
+    "Strategy",
+    "critical_compute",
+    "error_messages",
+    "evaluate",
+    "latency_limit",
+    "latency_wall",
+    "load_hardware",
+    "load_presets",
+    "matmul_time",
+    "simulate",
+    "training_limits",
+]

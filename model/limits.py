@@ -1,0 +1,149 @@
+"""What is read off a curve, and the closed forms beside it (spec section 6)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from model.configuration import FLOP_REFERENCE, Gpu, NetworkLevel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AT_THE_END = ("params", "n_gpus", "dp", "tp", "pp", "ep", "mfu")
+
+# The articles' arithmetic, which rounds differently from the simulation.
+QUARTER_S = 365.25 * 86400 / 4
+REFERENCE_BATCH = 4e6  # tokens at FLOP_REFERENCE
+REFERENCE_LAYERS = 100
+KERNEL_AND_NETWORK_S = 9e-6  # latency of a matmul and the communication after it
+
+
+def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFrame":
+    """Where each configuration's curve leaves linear scaling, and where it ends.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of `simulate`, of one configuration or of several.
+    threshold : float
+        Share of the peak sustained utilisation that MFU must stay above.
+
+    Returns
+    -------
+    DataFrame
+        One row per configuration: configuration, gpu, sparse, threshold; linear_scaling_end_flop, the first point at or
+        below the threshold, and params, n_gpus, dp, tp, pp, ep, mfu there (missing if the curve never falls to it);
+        last_above_flop, the last point above it (missing if there is none); recrosses, whether the curve crosses it more
+        than once; latency_wall_flop, the largest feasible training FLOP.
+
+    Raises
+    ------
+    ValueError
+        If the threshold is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from model import load_presets, simulate, training_limits
+    >>> h100 = load_presets()["GPU generations, dense"].configurations[-1]
+    >>> limits = training_limits(simulate(h100))
+    >>> f"{limits.linear_scaling_end_flop[0]:.2e}"
+    '2.05e+28'
+    """
+    import pandas as pd
+
+    if not 0 < threshold < 1:
+        raise ValueError(f"threshold must be above 0 and below 1, got {threshold}")
+    limits = pd.DataFrame([_limits(curve, threshold) for _, curve in frame.groupby("configuration", sort=False)])
+    if limits.empty:
+        names = ("configuration", "gpu", "sparse", "threshold", "linear_scaling_end_flop", "last_above_flop")
+        return pd.DataFrame(columns=[*names, "recrosses", "latency_wall_flop", *AT_THE_END])
+    return limits.astype(dict.fromkeys(("n_gpus", "dp", "tp", "pp", "ep"), "Int64"))
+
+
+def _limits(curve: "pd.DataFrame", threshold: float) -> dict:
+    above = (curve["fraction_of_peak"] > threshold).to_numpy()
+    first_below = curve[~above].head(1)
+    last_above = curve[above].tail(1)
+    end = first_below.iloc[0] if len(first_below) else dict.fromkeys(AT_THE_END)
+    return {
+        "configuration": curve["configuration"].iloc[0],
+        "gpu": curve["gpu"].iloc[0],
+        "sparse": bool((curve["sparsity"] > 1).any()),
+        "threshold": threshold,
+        "linear_scaling_end_flop": first_below["training_flop"].max(),
+        "last_above_flop": last_above["training_flop"].max(),
+        "recrosses": int(np.count_nonzero(np.diff(above))) > 1,
+        "latency_wall_flop": curve["training_flop"].max(),
+        **{name: end[name] for name in AT_THE_END},
+    }
+
+
+def latency_wall(training_s, batch_tokens, n_layers, latency_s):
+    """The largest model whose steps can follow each other in time, if every matmul waits for one latency.
+
+    Parameters
+    ----------
+    training_s, batch_tokens, n_layers, latency_s : array_like
+        Seconds of training, tokens per step, layers, seconds per matmul and its communication.
+
+    Returns
+    -------
+    params, training_flop : ndarray
+        N = T · B / (80 · n_layers · latency), trained on 20 N tokens: C = 120 N² FLOP ("Data movement bottlenecks to
+        large-scale model training", Epoch AI 2024).
+    """
+    params = np.asarray(training_s) * batch_tokens / (80 * np.asarray(n_layers) * latency_s)
+    return params, 120 * params**2
+
+
+def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_difference):
+    """Training FLOP at which a node runs out of bandwidth, however the run is parallelised, in closed form.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    network : tuple of NetworkLevel
+        The innermost level is the node; the outermost connects nodes. One level is taken as nodes of one GPU.
+    exponent_difference : array_like
+        α, by how much faster the batch grows with training FLOP than the depth, as exponents; below 1/2.
+
+    Returns
+    -------
+    ndarray
+        FLOP (Erdil & Schneider-Joseph 2024, arXiv:2411.01137; three months).
+    """
+    node = network[0].size or 1
+    mac_per_s = node * gpu.max_flop_per_s / 2
+    net_words_per_s = node * network[-1].bandwidth / (2 * gpu.word_bytes)
+    mem_words_per_s = node * gpu.hbm_bandwidth / (2 * gpu.word_bytes)
+    shard = 4 * mac_per_s / (3 * net_words_per_s)
+    nano = mac_per_s / mem_words_per_s
+    alpha, batch_over_depth = _batch_over_depth(exponent_difference)
+    return 2 * ((batch_over_depth * mac_per_s * QUARTER_S / (shard**2 * nano)) ** 2 / 960) ** (1 / (1 - 2 * alpha))
+
+
+def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
+    """Training FLOP that latency alone allows in three months, in closed form (same source as `critical_compute`).
+
+    Parameters
+    ----------
+    exponent_difference : array_like
+        α, as in `critical_compute`.
+    latency_s : float
+        Seconds per matmul and its communication.
+
+    Returns
+    -------
+    ndarray
+        FLOP.
+    """
+    alpha, batch_over_depth = _batch_over_depth(exponent_difference)
+    return 2 * (3 / 320 * (batch_over_depth * QUARTER_S / latency_s) ** 2) ** (1 / (1 - 2 * alpha))
+
+
+def _batch_over_depth(exponent_difference):
+    """α, and tokens per step over layers at one FLOP if their ratio grows as FLOP^α (F of the spec)."""
+    alpha = np.asarray(exponent_difference, dtype=float)
+    if np.any(alpha >= 0.5):
+        raise ValueError(f"exponent_difference must be below 1/2, where the limit becomes infinite, got {alpha.max()}")
+    return alpha, REFERENCE_BATCH / REFERENCE_LAYERS * FLOP_REFERENCE**-alpha
