@@ -82,8 +82,12 @@ class ClusterSearch:
 
     Attributes
     ----------
+    limit : ndarray, shape (clusters,)
+        The step time that a cluster's strategies must stay below, in s.
     floor : ndarray, shape (clusters,)
         A lower bound of the step time that any strategy has, in s.
+    none : Strategies
+        No strategies.
     """
 
     def __init__(self, configuration: Configuration, clusters: Clusters):
@@ -96,7 +100,8 @@ class ClusterSearch:
             Group(configuration, clusters.take(members), hierarchy)
             for members, hierarchy in zip(self._members, number, strict=True)
         ]
-        self._none = Strategies.none(len(configuration.network))
+        self.limit = clusters.limit
+        self.none = Strategies.none(len(configuration.network))
         self.floor = np.empty(len(clusters))
         for members, group in zip(self._members, self._groups, strict=True):
             self.floor[members] = group.dp_floor.min(axis=1)
@@ -120,7 +125,7 @@ class ClusterSearch:
 
         The chosen clusters must be among those last looked at by `tighten`.
         """
-        found = [(np.array([], dtype=int), self._none)]
+        found = [(np.array([], dtype=int), self.none)]
         for members, group, here in self._by_group(chosen):
             index, strategies = group.best(here)
             found.append((members[index], strategies))

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
-WINDOWS = (8, 60)  # how many cluster sizes of each width are looked at together
-LIKELY = 0.8
-HARDLY = 0.9  # a cluster whose floor is above this share of the limit will hardly do
+FIRST_CLUSTERS = 8  # cluster sizes of each width that are looked at together with the other widths
+LIKELY, HARDLY = 0.8, 0.9  # a step-time floor below, or above, this share of the limit; the latter after a closer look
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -143,48 +142,64 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
     least_gpus = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
     exponents = np.arange(LARGEST_CLUSTER_EXPONENT + 1)
     n_gpus = shapes.sparsity[:, None] * 2.0**exponents
-    kernels_alone = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s
     to_try = (n_gpus >= least_gpus[:, None]) & (n_gpus < LARGEST_CLUSTER)
+    kernels_alone = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s
     to_try &= np.logical_and.accumulate(kernels_alone < limit)[:, None]
+
+    def search(wanted: np.ndarray) -> tuple[ClusterSearch, np.ndarray, np.ndarray]:
+        width, exponent = np.nonzero(wanted)
+        return ClusterSearch(configuration, Clusters(shapes.take(width), exponent, limit[width])), width, exponent
 
     solved = np.zeros(len(shapes), dtype=bool)
     found = [(np.array([], dtype=int), Strategies.none(len(configuration.network)))]
-    for window in WINDOWS:
-        looked_at = to_try & (np.cumsum(to_try, axis=1) <= window)
-        width, exponent = np.nonzero(looked_at)
-        for widths, strategies in _solve(configuration, Clusters(shapes.take(width), exponent, limit[width]), width):
-            found.append((widths, strategies))
+    if to_try.any():
+        first = to_try & (np.cumsum(to_try, axis=1) <= FIRST_CLUSTERS)
+        together, width, exponent = search(first)
+        for widths, strategies, refuted in _solve_together(together, width):
             solved[widths] = True
-        to_try &= ~looked_at & ~solved[:, None]
-        to_try &= np.logical_and.accumulate(solved | to_try.any(axis=1))[:, None]
+            found.append((widths, strategies))
+            to_try[width[refuted], exponent[refuted]] = False
+    while not solved.all():
+        alone = np.argmin(solved)
+        if not to_try[alone].any():
+            break
+        one, width, _ = search(to_try & (np.arange(len(shapes)) == alone)[:, None])
+        one.tighten(np.arange(len(width)))
+        index, strategies = one.best(np.nonzero(one.floor < limit[alone])[0])
+        if len(index) == 0:
+            break
+        solved[alone] = True
+        found.append((np.array([alone]), strategies.take(np.array([0]))))
     widths = np.concatenate([widths for widths, _ in found])
     order = np.argsort(widths)[: np.argmin([*solved, False])]
     return widths[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
 
 
-def _solve(
-    configuration: Configuration, clusters: Clusters, width: np.ndarray
-) -> Iterator[tuple[np.ndarray, Strategies]]:
-    """The widths that the clusters, ascending by width and size, train in time, and the best strategy of each on the first.
+def _solve_together(
+    search: ClusterSearch, width: np.ndarray
+) -> Iterator[tuple[np.ndarray, Strategies, np.ndarray]]:
+    """Widths that are trained in time, the strategies of each on its smallest such cluster, and the clusters that are not.
 
-    A few clusters of each width at a time: one that will hardly do is tried together with the next.
+    The clusters, ascending by width and size, are looked at a few of each width at a time, the next one with one that
+    will hardly do, until that solves no more widths.
     """
-    if len(clusters) == 0:
-        return
-    search = ClusterSearch(configuration, clusters)
-    waiting = search.floor < clusters.limit
-    likely = search.floor < LIKELY * clusters.limit
-    while waiting.any():
+    limit = search.limit
+    waiting = search.floor < limit
+    yield np.array([], dtype=int), search.none, np.nonzero(~waiting)[0]
+    likely = search.floor < LIKELY * limit
+    progress = True
+    while progress:
         looked_at = np.nonzero(waiting & (_before(waiting & likely, width) < 1))[0]
         search.tighten(looked_at)
-        waiting &= search.floor < clusters.limit
-        hopeful = waiting & (search.floor < HARDLY * clusters.limit)
-        chosen = looked_at[(waiting & (_before(hopeful, width) < 1))[looked_at]]
+        possible = waiting & (search.floor < limit)
+        hopeful = possible & (search.floor < HARDLY * limit)
+        chosen = looked_at[(possible & (_before(hopeful, width) < 1))[looked_at]]
         index, strategies = search.best(chosen)
         widths, smallest = np.unique(width[index], return_index=True)
-        yield widths, strategies.take(smallest)
+        yield widths, strategies.take(smallest), np.setdiff1d(np.union1d(chosen, np.nonzero(waiting & ~possible)[0]), index)
+        waiting = possible & ~np.isin(width, widths)
         waiting[chosen] = False
-        waiting &= ~np.isin(width, widths)
+        progress = len(widths) > 0 and waiting.any()
 
 
 def _before(marked: np.ndarray, width: np.ndarray) -> np.ndarray:

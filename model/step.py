@@ -82,7 +82,12 @@ def pipeline_time(assumptions: Assumptions, zero_bubble, bubble, compute, tp_com
     overlapped = (pp_ep_comm if assumptions.overlap_pp else 0) + (tp_comm if assumptions.overlap_tp else 0)
     exposed = (0 if assumptions.overlap_pp else pp_ep_comm) + (0 if assumptions.overlap_tp else tp_comm)
     busy = np.maximum(compute, overlapped)
-    return np.where(zero_bubble, np.maximum(busy, latency) + exposed, (busy + exposed) / (1 - bubble) + latency)
+    if zero_bubble is True:
+        return np.maximum(busy, latency) + exposed
+    one_f_one_b = (busy + exposed) / (1 - bubble) + latency
+    if zero_bubble is False:
+        return one_f_one_b
+    return np.where(zero_bubble, np.maximum(busy, latency) + exposed, one_f_one_b)
 
 
 def batch_time(assumptions: Assumptions, pipeline, dp_comm, dp_latency):
