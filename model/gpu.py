@@ -72,7 +72,7 @@ def tilings(gpu: Gpu, d1, d2) -> Tilings:
     )
 
 
-def io(d1, d2, b, weight_gradient: bool, tiles: Tiles, weight_capacity: float, word_bytes: float):
+def io(d1, d2, b, weight_gradient, tiles: Tiles, weight_capacity: float, word_bytes: float):
     """Bytes moved between two adjacent levels of memory (`inter` of the spec).
 
     `weight_capacity` is what the lower level holds in all: weights and their gradients that fit stay there.
@@ -81,18 +81,17 @@ def io(d1, d2, b, weight_gradient: bool, tiles: Tiles, weight_capacity: float, w
     left = d1 * b * word_bytes
     right = d2 * b * word_bytes
     resident = 2 * weights <= weight_capacity
-    activations = tiles.rows * right + (tiles.columns if weight_gradient else 2 * tiles.columns - 1) * left
-    return activations + np.where(resident, 0, 2 * weights if weight_gradient else weights)
+    activations = tiles.rows * right + np.where(weight_gradient, tiles.columns, 2 * tiles.columns - 1) * left
+    return activations + np.where(resident, 0, np.where(weight_gradient, 2 * weights, weights))
 
 
-def peer_io(d1, d2, b, weight_gradient: bool, tiles: Tiles, word_bytes: float):
+def peer_io(d1, d2, b, weight_gradient, tiles: Tiles, word_bytes: float):
     """Bytes moved between SMs through distributed shared memory (`peer` of the spec)."""
     left = d1 * b * word_bytes
     right = d2 * b * word_bytes
-    across = np.where(tiles.rows > 1, tiles.rows * right, 0)
-    if weight_gradient:
-        return across + np.where(tiles.columns > 1, tiles.columns * left, 0)
-    return across + 2 * (tiles.columns - 1) * left
+    forward = 2 * (tiles.columns - 1) * left
+    gradient = np.where(tiles.columns > 1, tiles.columns * left, 0)
+    return np.where(tiles.rows > 1, tiles.rows * right, 0) + np.where(weight_gradient, gradient, forward)
 
 
 def matmul_flop(d1, d2, b):
@@ -101,7 +100,7 @@ def matmul_flop(d1, d2, b):
     return 2 * TENSOR_CORE**3 * chunks
 
 
-def tiled_matmul_time(gpu: Gpu, cut: Tilings, d1, d2, b, weight_gradient: bool):
+def tiled_matmul_time(gpu: Gpu, cut: Tilings, d1, d2, b, weight_gradient):
     """`matmul_time` of weights whose tiles are known."""
     word = gpu.word_bytes
     register = register_bytes(gpu)
@@ -117,7 +116,7 @@ def tiled_matmul_time(gpu: Gpu, cut: Tilings, d1, d2, b, weight_gradient: bool):
     return np.maximum(np.maximum(hbm_s, l2_s), np.maximum(shared_s, arithmetic_s)) + gpu.matmul_latency_s
 
 
-def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient: bool):
+def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
     """Time of multiplying d1 × d2 weights by b columns of activations.
 
     Parameters
@@ -127,13 +126,13 @@ def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient: bool):
         Rows and columns of the weights.
     b : array_like of int
         Activation columns (tokens).
-    weight_gradient : bool
+    weight_gradient : array_like of bool
         Whether the product is the gradient of the weights.
 
     Returns
     -------
     ndarray
-        Seconds, of the broadcast shape of d1, d2 and b.
+        Seconds, of the broadcast shape of all four.
 
     Notes
     -----
@@ -153,14 +152,13 @@ def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient: bool):
 
 def block_time(gpu: Gpu, f, d, t):
     """Time of one layer's six matmuls, forward and backward, on t tokens with f × d weights: seconds (spec section 4)."""
+    f, d, t = np.broadcast_arrays(f, d, t)
+    gradient = np.array([False, True]).reshape(2, *(1,) * f.ndim)
     cut = tilings(gpu, f, d)
-    turned = cut.transposed()
-    return (
-        2 * tiled_matmul_time(gpu, cut, f, d, t, False)
-        + 2 * tiled_matmul_time(gpu, turned, d, f, t, False)
-        + tiled_matmul_time(gpu, cut, f, d, t, True)
-        + tiled_matmul_time(gpu, turned, d, f, t, True)
+    forward, weight_gradient = tiled_matmul_time(gpu, cut, f, d, t, gradient) + tiled_matmul_time(
+        gpu, cut.transposed(), d, f, t, gradient
     )
+    return 2 * forward + weight_gradient
 
 
 def block_time_floor(gpu: Gpu, weights, t, activations=None):

@@ -18,7 +18,7 @@ LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
 FIRST_CLUSTERS = 8  # cluster sizes of each width that are looked at together with the other widths
-LIKELY, HARDLY = 0.8, 0.9  # a step-time floor below, or above, this share of the limit; the latter after a closer look
+LIKELY, HARDLY = 0.65, 0.85  # a step-time floor below, or above, this share of the limit; the latter after a closer look
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
