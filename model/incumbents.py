@@ -14,6 +14,7 @@ ROUNDING = 1e-12  # relative difference that two ways of computing one time can 
 class Candidates(Columns):
     """Strategies without their placement: exponents of the degrees, schedule, compute time of a step in s.
 
+    `tokens` are those of an expert's microbatch, `blocks` the feed-forward blocks that a GPU runs one after the other.
     `rank` orders them as ties are broken: least TP, PP, TP_ff, 1F1B before zero-bubble, fewest microbatches.
     """
 
@@ -26,6 +27,8 @@ class Candidates(Columns):
     microbatches: np.ndarray
     interleaving: np.ndarray
     bubble: np.ndarray
+    tokens: np.ndarray
+    blocks: np.ndarray
     compute: np.ndarray
     rank: np.ndarray
 

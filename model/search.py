@@ -44,6 +44,7 @@ from model.step import (
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
 MAX_EXPONENT = 62  # clusters stay below 2^63 GPUs
 FEW = 50  # degrees that are placed without a mark set first
+MARKS = 2
 SEEDS = 2  # degrees of each cluster, most promising first, that set the mark for all others
 FIRST_CHUNK, CHUNK = (
     2**13,
@@ -173,6 +174,8 @@ class Group:
         by_ratio = (cost[:, -1].reshape(len(self.ratios), -1)[:, ::-1] for cost in self.tp_least)
         self.tp_least_from = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
         self.microbatches, self.batch_kind = self._microbatches()
+        one_f_one_b = self.microbatches[..., :MICROBATCH_CHOICES]
+        self.most_microbatches = np.where(np.isfinite(one_f_one_b), one_f_one_b, 1).max(axis=-1)
 
     def _dp_costs(self) -> CostTable:
         """Rows: the exponent of DP."""
@@ -267,26 +270,25 @@ class Group:
         stage_layers = self.shapes.n_layers[cluster] / POWERS_OF_TWO[pp]
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[tp]
-        usage = np.arange(len(self.space))
-        dp_least = self.dp_costs.at.pick(self.dp_scale, dp[:, None], usage, cluster[:, None])
+        usage = np.arange(len(self.space))[:, None]
+        dp_least = self.dp_costs.at.pick(self.dp_scale, dp, usage, cluster)
         tp_row = self.ratio[cluster] * (self.most_tp + 1) + tp
-        tp_least = self.tp_least.pick(self.tp_scale, tp_row[:, None], usage[::-1], cluster[:, None])
+        tp_least = self.tp_least.pick(self.tp_scale, tp_row, usage[::-1], cluster)
 
         def floor(zero_bubble: bool, microbatches, idle):
             block = block_time_floor(self.gpu, weights, tokens / microbatches, tokens / microbatches)
             compute = self.compute_factor * stage_layers * microbatches * block
-            return self._step_time(zero_bubble, idle, compute[:, None], dp_least, tp_least, NOTHING).min(axis=1)
+            return self._step_time(zero_bubble, idle, compute, dp_least, tp_least, NOTHING).min(axis=0)
 
-        one_f_one_b = choices[:, :MICROBATCH_CHOICES]
-        most = np.max(one_f_one_b, axis=-1, where=np.isfinite(one_f_one_b), initial=1)
+        most = self.most_microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         idle = bubble(POWERS_OF_TWO[pp], most, self._interleaving(stage_layers, pp))
-        time = floor(False, choices[:, 0], idle[:, None])
+        time = floor(False, choices[:, 0], idle)
         if self.assumptions.zero_bubble:
             time = np.minimum(time, floor(True, choices[:, -1], 0.0))
         return time
 
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
-        """Every allowed split of TP and schedule of the given degrees that could still win, with its compute time."""
+        """Every allowed split of TP and schedule of the given degrees that could still win, its compute a lower bound."""
         tp = self.clusters.twos[cluster] - dp - pp
         choices = self.microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         if not self.assumptions.zero_bubble:
@@ -306,24 +308,33 @@ class Group:
         idle = np.where(zero_bubble, 0.0, bubble(stages, microbatches, interleaving))
         rank = ((tp * MAX_EXPONENT + pp) * MAX_EXPONENT + tp_ff) * (MICROBATCH_CHOICES + 1) + choice
         tokens = self.expert_batch[cluster] / (POWERS_OF_TWO[dp] * microbatches)
+        weights = self.weights[cluster] / POWERS_OF_TWO[tp]
         blocks = self.compute_factor * stage_layers * microbatches
-        compute = blocks * block_time_floor(self.gpu, self.weights[cluster] / POWERS_OF_TWO[tp], tokens, tokens)
-        found = Candidates(cluster, dp, tp, tp_ff, pp, zero_bubble, microbatches, interleaving, idle, compute, rank)
+        compute = blocks * block_time_floor(self.gpu, weights, tokens, tokens)
+        found = Candidates(
+            cluster, dp, tp, tp_ff, pp, zero_bubble, microbatches, interleaving, idle, tokens, blocks, compute, rank
+        )
+        return found.take(np.nonzero(self._fits_memory(found) & self._could_win(found))[0])
 
-        keep = np.nonzero(self._fits_memory(found, tokens) & self._could_win(found))[0]
-        found, tokens, blocks = found.take(keep), tokens[keep], blocks[keep]
+    def timed(self, found: Candidates) -> Candidates:
+        """The candidates with their compute time, without those that it rules out."""
         f = self.shapes.d_ff[found.cluster] / POWERS_OF_TWO[found.tp_ff]
         d = self.shapes.d_model[found.cluster] / POWERS_OF_TWO[found.tp - found.tp_ff]
-        found = replace(found, compute=blocks * block_time(self.gpu, f, d, tokens))
+        found = replace(found, compute=found.blocks * block_time(self.gpu, f, d, found.tokens))
         return found.take(np.nonzero(self._could_win(found))[0])
 
-    def _fits_memory(self, found: Candidates, tokens):
+    def best_first(self, found: Candidates) -> Candidates:
+        """Each cluster's most promising candidate, then each one's second, and so on."""
+        order = np.lexsort((self._floor(found)[0], found.cluster))
+        return found.take(order[np.argsort(_position(found.cluster[order]), kind="stable")])
+
+    def _fits_memory(self, found: Candidates):
         if self.assumptions.activations == "ignored":  # parameters alone were looked at with the degrees
             return True
         cluster, dp, word = found.cluster, POWERS_OF_TWO[found.dp], self.gpu.word_bytes
         shapes = self.shapes.take(cluster)
         activations = activation_bytes(
-            self.assumptions, shapes, dp, POWERS_OF_TWO[found.pp], tokens, found.zero_bubble, word
+            self.assumptions, shapes, dp, POWERS_OF_TWO[found.pp], found.tokens, found.zero_bubble, word
         )
         return memory_bytes(shapes.params, dp, word) + activations <= self.clusters.n_gpus[cluster] * self.gpu.hbm_bytes
 
@@ -477,12 +488,10 @@ class Group:
         cluster, dp, pp, time = (part[wanted[self.degrees[0]]] for part in self.degrees)
         if len(cluster) > FEW:
             seeds = np.nonzero(_position(cluster) < SEEDS)[0]
-            self.place(self.candidates(cluster[seeds], dp[seeds], pp[seeds]), greedy=True)
+            marks = self.best_first(self.candidates(cluster[seeds], dp[seeds], pp[seeds]))
+            self.place(self.timed(marks.take(np.arange(min(len(marks), MARKS * len(chosen))))), greedy=True)
         rest = np.nonzero(self.incumbents.reached(cluster, time))[0]
-        found = self.candidates(cluster[rest], dp[rest], pp[rest])
-        order = np.lexsort((self._floor(found)[0], found.cluster))
-        order = order[np.argsort(_position(found.cluster[order]), kind="stable")]
-        self.place(found.take(order))
+        self.place(self.best_first(self.timed(self.candidates(cluster[rest], dp[rest], pp[rest]))))
         return self._strategies()
 
     def _strategies(self) -> tuple[np.ndarray, Strategies]:
