@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-MAX_TWOS = 64
-POWERS_OF_TWO = 2.0 ** np.arange(MAX_TWOS)
+MAX_EXPONENT = 62  # of a degree: clusters stay below 2^63 GPUs
+POWERS_OF_TWO = 2.0 ** np.arange(MAX_EXPONENT + 1)
 
 
 def twos(n) -> np.ndarray:

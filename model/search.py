@@ -5,7 +5,6 @@ how TP is split and a batch is scheduled, then the usage of the network levels, 
 lower bound of the step time, made of the same formulas, drops what cannot win, and nothing that could win is dropped.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,22 +13,13 @@ import numpy as np
 
 from model.columns import Columns
 from model.configuration import Configuration
+from model.costs import LARGEST_TP_FF, LEAST_TP_FF, SPLITS, NetworkCosts
 from model.gpu import block_time, block_time_floor
-from model.incumbents import Candidates, Incumbents, Placed
-from model.integers import POWERS_OF_TWO, first_divisors, odd_part, twos
+from model.incumbents import Candidates, Incumbents
+from model.integers import MAX_EXPONENT, POWERS_OF_TWO, first_divisors, odd_part, twos
 from model.network import joined
-from model.parallelism import data_parallel, pipeline_expert, tensor_parallel
-from model.placement import (
-    NOTHING,
-    Cost,
-    CostTable,
-    experts_over_levels,
-    over_levels,
-    pair_columns,
-    pipeline_expert_floor,
-    tabulate,
-    usages,
-)
+from model.placement import NOTHING, Cost
+from model.refinement import Refinement
 from model.scaling import Shapes
 from model.step import (
     Strategies,
@@ -42,26 +32,8 @@ from model.step import (
 )
 
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
-MAX_EXPONENT = 62  # clusters stay below 2^63 GPUs
-FEW = 50  # degrees that are placed without a mark set first
-MARKS = 2
-SEEDS = 2  # degrees of each cluster, most promising first, that set the mark for all others
-FIRST_CHUNK, CHUNK = (
-    2**13,
-    2**18,
-)  # elements of a stage's largest array, at first (its results make the rest fewer) and later
-
-
-def _split_window() -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest exponent of TP_ff, for each exponent of TP: the divisors in [isqrt(TP), 4 · isqrt(TP)]."""
-    roots = [math.isqrt(1 << exponent) for exponent in range(MAX_EXPONENT + 1)]
-    least = [(root - 1).bit_length() for root in roots]
-    largest = [min(exponent, (4 * root).bit_length() - 1) for exponent, root in enumerate(roots)]
-    return np.array(least), np.array(largest)
-
-
-LEAST_TP_FF, LARGEST_TP_FF = _split_window()
-SPLITS = int((LARGEST_TP_FF - LEAST_TP_FF).max()) + 1
+FEW = 50  # degrees that are searched without setting a mark first
+SEEDS, MARKS = 2, 2  # of each cluster: degrees, and candidates with them, most promising first, that set the mark
 
 
 @dataclass(frozen=True)
@@ -136,14 +108,10 @@ class ClusterSearch:
 
 
 class Group:
-    """Clusters whose inner network levels join the same numbers of units, and the cost tables that they share.
-
-    Tables hold the times of one word on one GPU; the factors by which they are multiplied depend on the cluster only.
-    """
+    """Clusters whose inner network levels join the same numbers of units, and the network costs that they share."""
 
     def __init__(self, configuration: Configuration, clusters: Clusters, units: tuple[int, ...]):
         shapes = clusters.shapes
-        self.network = configuration.network
         self.gpu = configuration.gpu
         self.assumptions = configuration.assumptions
         self.clusters = clusters
@@ -164,55 +132,12 @@ class Group:
         self.most_dp, self.most_tp, self.most_pp = (
             int(min(most.max(), clusters.twos.max())) for most in (self.batch_twos, self.tp_twos, self.layer_twos)
         )
-        self.space = usages(units)
-        self.tp_columns = pair_columns(units, MAX_EXPONENT)
-        self.pp_ep_columns = pair_columns(units, int(twos(shapes.sparsity).max()))
-        self.ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
-        self.dp_costs = self._dp_costs()
-        self.tp_costs = self._tp_costs()
-        self.tp_least = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp_costs.within))
-        by_ratio = (cost[:, -1].reshape(len(self.ratios), -1)[:, ::-1] for cost in self.tp_least)
-        self.tp_least_from = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
+        ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
+        most_ep = int(twos(shapes.sparsity).max())
+        self.costs = NetworkCosts(configuration.network, units, ratios, self.most_dp, self.most_tp, most_ep)
         self.microbatches, self.batch_kind = self._microbatches()
         one_f_one_b = self.microbatches[..., :MICROBATCH_CHOICES]
         self.most_microbatches = np.where(np.isfinite(one_f_one_b), one_f_one_b, 1).max(axis=-1)
-
-    def _dp_costs(self) -> CostTable:
-        """Rows: the exponent of DP."""
-
-        def cost(exponent, usage) -> Cost:
-            factors, possible = over_levels(self.space, usage, exponent)
-            return Cost(*data_parallel(self.network, factors, 1.0, 1.0, 1.0)).where(possible)
-
-        return tabulate(self.space, self.most_dp + 1, None, cost)
-
-    def _tp_costs(self) -> CostTable:
-        """Rows: d_ff / d_model, the exponent of TP, how far the exponent of TP_ff is above its least."""
-
-        def cost(row, column) -> Cost:
-            ratio, tp, split = np.unravel_index(row, (len(self.ratios), self.most_tp + 1, SPLITS))
-            return self._placed_tp(self.ratios[ratio], tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
-
-        return tabulate(self.space, len(self.ratios) * (self.most_tp + 1) * SPLITS, self.tp_columns, cost)
-
-    def _placed_tp(self, ratio, tp, tp_ff, column) -> Cost:
-        """What tensor parallelism costs, placed as columns of pairs say."""
-        model, model_possible = over_levels(self.space, self.tp_columns.first[column], tp - tp_ff)
-        ff, ff_possible = over_levels(self.space, self.tp_columns.second[column], tp_ff)
-        costs = Cost(*tensor_parallel(self.network, model, ff, 1.0, ratio, 1.0, 1.0, 1.0, 1.0))
-        return costs.where(model_possible & ff_possible)
-
-    def _placed_pp_ep(self, pp, interleaving, cluster, column) -> Cost:
-        """What pipeline and expert parallelism cost, placed as columns of pairs say."""
-        n_layers, sparsity = self.shapes.n_layers[cluster], self.shapes.sparsity[cluster]
-        stages, pp_possible = over_levels(self.space, self.pp_ep_columns.first[column], pp)
-        experts, ep_possible = experts_over_levels(self.space, self.pp_ep_columns.second[column], sparsity)
-        costs = Cost(*pipeline_expert(self.network, stages, experts, interleaving, n_layers, 1.0, 1.0, 1.0, 1.0))
-        return costs.where(pp_possible & ep_possible)
-
-    def _tp_row(self, found: Candidates) -> np.ndarray:
-        tp_row = self.ratio[found.cluster] * (self.most_tp + 1) + found.tp
-        return tp_row * SPLITS + found.tp_ff - LEAST_TP_FF[found.tp]
 
     def _microbatches(self) -> tuple[np.ndarray, np.ndarray]:
         """Counts to try, and each cluster's row of them: (rows, twos of B / (E · DP), exponent of PP, choice).
@@ -228,7 +153,8 @@ class Group:
         """Groups of layers of a stage under 1F1B."""
         return np.where(pp > 0, stage_layers, 1.0) if self.assumptions.interleaving else 1.0
 
-    def _step_time(self, zero_bubble, idle, compute, dp: Cost, tp: Cost, pp_ep: Cost):
+    def step_time(self, zero_bubble, idle, compute, dp: Cost, tp: Cost, pp_ep: Cost):
+        """Step time from compute and the costs of communication, in s."""
         latency = tp.latency + pp_ep.latency
         pipeline = pipeline_time(self.assumptions, zero_bubble, idle, compute, tp.comm, pp_ep.comm, latency)
         return batch_time(self.assumptions, pipeline, dp.comm, dp.latency)
@@ -246,18 +172,18 @@ class Group:
         memory = memory_bytes(shapes.params[cluster], POWERS_OF_TWO[dp], self.gpu.word_bytes)
         fits = memory <= clusters.n_gpus[cluster] * self.gpu.hbm_bytes
         allowed = fits & (dp <= self.batch_twos[cluster]) & (tp_pp >= 0) & (least_tp <= self.tp_twos[cluster])
-        dp_least = self.dp_costs.within.pick(self.dp_scale, dp, -1, cluster)
-        tp_least = self.tp_least_from.pick(
+        dp_least = self.costs.dp.within.pick(self.dp_scale, dp, -1, cluster)
+        tp_least = self.costs.tp_or_more.pick(
             self.tp_scale, self.ratio[cluster], np.minimum(least_tp, self.most_tp), cluster
         )
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[np.maximum(tp_pp, 0)]
         layers = self.compute_factor * shapes.n_layers[cluster]
         compute = layers * block_time_floor(self.gpu, weights, tokens)
-        time = self._step_time(False, 0.0, compute, dp_least, tp_least, NOTHING)
+        time = self.step_time(False, 0.0, compute, dp_least, tp_least, NOTHING)
         if self.assumptions.zero_bubble:
             twice_the_kernels = compute + layers * block_time_floor(self.gpu, 0.0, 0.0)
-            time = np.minimum(time, self._step_time(True, 0.0, twice_the_kernels, dp_least, tp_least, NOTHING))
+            time = np.minimum(time, self.step_time(True, 0.0, twice_the_kernels, dp_least, tp_least, NOTHING))
         return np.where(allowed, time, np.inf)
 
     def degrees_floor(self, cluster, dp, pp) -> np.ndarray:
@@ -270,15 +196,15 @@ class Group:
         stage_layers = self.shapes.n_layers[cluster] / POWERS_OF_TWO[pp]
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[tp]
-        usage = np.arange(len(self.space))[:, None]
-        dp_least = self.dp_costs.at.pick(self.dp_scale, dp, usage, cluster)
+        usage = np.arange(len(self.costs.space))[:, None]
+        dp_least = self.costs.dp.at.pick(self.dp_scale, dp, usage, cluster)
         tp_row = self.ratio[cluster] * (self.most_tp + 1) + tp
-        tp_least = self.tp_least.pick(self.tp_scale, tp_row, usage[::-1], cluster)
+        tp_least = self.costs.tp_within.pick(self.tp_scale, tp_row, usage[::-1], cluster)
 
         def floor(zero_bubble: bool, microbatches, idle):
             block = block_time_floor(self.gpu, weights, tokens / microbatches, tokens / microbatches)
             compute = self.compute_factor * stage_layers * microbatches * block
-            return self._step_time(zero_bubble, idle, compute, dp_least, tp_least, NOTHING).min(axis=0)
+            return self.step_time(zero_bubble, idle, compute, dp_least, tp_least, NOTHING).min(axis=0)
 
         most = self.most_microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         idle = bubble(POWERS_OF_TWO[pp], most, self._interleaving(stage_layers, pp))
@@ -340,127 +266,16 @@ class Group:
 
     def _floor(self, found: Candidates) -> tuple[np.ndarray, Cost]:
         """Lower bounds of the candidates' step time, and of what they communicate, wherever they are placed."""
-        dp = self.dp_costs.within.pick(self.dp_scale, found.dp, -1, found.cluster)
-        tp = self.tp_costs.within.pick(self.tp_scale, self._tp_row(found), -1, found.cluster)
-        time = self._step_time(found.zero_bubble, found.bubble, found.compute, dp, tp, NOTHING)
+        dp = self.costs.dp.within.pick(self.dp_scale, found.dp, -1, found.cluster)
+        tp_row = self.costs.tp_row(self.ratio[found.cluster], found.tp, found.tp_ff)
+        tp = self.costs.tp.within.pick(self.tp_scale, tp_row, -1, found.cluster)
+        time = self.step_time(found.zero_bubble, found.bubble, found.compute, dp, tp, NOTHING)
         return time, Cost(dp.comm + tp.comm, dp.latency + tp.latency)
 
     def _could_win(self, found: Candidates) -> np.ndarray:
         time, network = self._floor(found)
         reached = self.incumbents.reached(found.cluster, time)
         return reached & ~self.incumbents.loses_tie(found.cluster, time, network.comm, found.rank, network.latency)
-
-    def _pp_ep_floor(self, found: Candidates) -> tuple[Cost, np.ndarray]:
-        """A row for each distinct cluster, PP and interleaving of the candidates; and each candidate's row."""
-        key = (found.cluster * MAX_EXPONENT + found.pp) * 2 + (found.interleaving > 1)
-        present = np.zeros(len(self.clusters) * MAX_EXPONENT * 2, dtype=bool)
-        present[key] = True
-        row = np.cumsum(present) - 1
-        cluster, pp, interleaved = np.unravel_index(np.nonzero(present)[0], (len(self.clusters), MAX_EXPONENT, 2))
-        n_layers, sparsity = self.shapes.n_layers[cluster], self.shapes.sparsity[cluster]
-        interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
-        columns = (part[:, None] for part in (pp, sparsity, interleaving, n_layers))
-        return pipeline_expert_floor(self.network, self.space, *columns), row[key]
-
-    def place(self, found: Candidates, greedy: bool = False) -> None:
-        """Put candidates on the network: the usage of DP, then of TP (PP and EP have the rest), then each placement.
-
-        All that could win, or, if greedy, for each candidate what looks best at every stage.
-        """
-        if len(found) == 0:
-            return
-        pp_ep_at, pp_ep_row = self._pp_ep_floor(found)
-        pp_ep_within = Cost(*(self.space.least_within(part) for part in pp_ep_at))
-        tp_row = self._tp_row(found)
-        last = len(self.space) - 1
-        every_usage = np.arange(len(self.space))[None, :]
-
-        def dp(kind: Cost, i, column):
-            return kind.pick(self.dp_scale, found.dp[i], column, found.cluster[i])
-
-        def tp(kind: Cost, i, column):
-            return kind.pick(self.tp_scale, tp_row[i], column, found.cluster[i])
-
-        def pp_ep(kind: Cost, i, column):
-            return kind.pick(self.pp_ep_scale, pp_ep_row[i], column, found.cluster[i])
-
-        def placed_tp(i, column):
-            cluster = found.cluster[i]
-            costs = self._placed_tp(self.ratios[self.ratio[cluster]], found.tp[i], found.tp_ff[i], column)
-            return costs.times(self.tp_scale, cluster)
-
-        def placed_pp_ep(i, column):
-            costs = self._placed_pp_ep(found.pp[i], found.interleaving[i], found.cluster[i], column)
-            return costs.times(self.pp_ep_scale, found.cluster[i])
-
-        def dp_usages(i):
-            x, rest = every_usage, last - every_usage
-            return (
-                x,
-                True,
-                (dp(self.dp_costs.at, i, x), tp(self.tp_costs.within, i, rest), pp_ep(pp_ep_within, i, rest)),
-            )
-
-        def tp_usages(i, x):
-            y, rest = every_usage, last - x - every_usage
-            costs = dp(self.dp_costs.at, i, x), tp(self.tp_costs.at, i, y), pp_ep(pp_ep_at, i, rest)
-            return y, self.space.fits[x, y], costs
-
-        def tp_placements(i, x, y):
-            column = self.tp_columns.of_usage[y[:, 0]]
-            costs = dp(self.dp_costs.at, i, x), placed_tp(i, column), pp_ep(pp_ep_at, i, last - x - y)
-            return column, column >= 0, costs
-
-        def pp_ep_placements(i, x, y, tp_column):
-            column = self.pp_ep_columns.of_usage[last - x[:, 0] - y[:, 0]]
-            costs = dp(self.dp_costs.at, i, x), placed_tp(i, tp_column), placed_pp_ep(i, column)
-            return column, column >= 0, costs
-
-        stages = (
-            (dp_usages, len(self.space)),
-            (tp_usages, len(self.space)),
-            (tp_placements, self.tp_columns.of_usage.shape[1]),
-            (pp_ep_placements, self.pp_ep_columns.of_usage.shape[1]),
-        )
-        if stages[-1][1] == 1:  # without experts the usage is the placement, and its floor the cost
-            stages = stages[:-1]
-
-        def refine(depth: int, state: list[np.ndarray]) -> None:
-            stage, width = stages[depth]
-            for rows in _chunks(len(state[0]), width, CHUNK if greedy else FIRST_CHUNK):
-                chunk = [part[rows] for part in state]
-                option, possible, costs = stage(*(part[:, None] for part in chunk))
-                row, column, placed = self._promising(found, chunk[0], possible, costs, greedy)
-                longer = [*(part[row] for part in chunk), option[row if len(option) > 1 else 0, column]]
-                if depth + 1 < len(stages):
-                    refine(depth + 1, longer)
-                else:
-                    i, x, y, tp_column, *pp_ep_column = longer
-                    pp_ep_column = pp_ep_column[0] if pp_ep_column else self.pp_ep_columns.start[last - x - y]
-                    self.incumbents.add(Placed(found.take(i), x, tp_column, pp_ep_column, *placed))
-
-        refine(0, [np.arange(len(found))])
-
-    def _promising(self, found: Candidates, i, possible, costs: tuple[Cost, Cost, Cost], greedy: bool):
-        """Rows and columns of the options that could win (or, if greedy, look best), with time, communication, latency."""
-        dp, tp, pp_ep = costs
-        rows = i[:, None]
-        time = self._step_time(found.zero_bubble[rows], found.bubble[rows], found.compute[rows], dp, tp, pp_ep)
-        time = np.where(possible, time, np.inf)
-        if greedy:
-            column = np.argmin(time, axis=1)
-            row = np.nonzero(np.isfinite(time[np.arange(len(time)), column]))[0]
-            column = column[row]
-        else:
-            row, column = np.nonzero(self.incumbents.reached(found.cluster[rows], time))
-        comm = np.broadcast_to(dp.comm + tp.comm + pp_ep.comm, time.shape)[row, column]
-        latency = np.broadcast_to(dp.latency + tp.latency + pp_ep.latency, time.shape)[row, column]
-        time = time[row, column]
-        if not greedy:
-            cluster, rank = found.cluster[i[row]], found.rank[i[row]]
-            wins = np.nonzero(~self.incumbents.loses_tie(cluster, time, comm, rank, latency))[0]
-            row, column, time, comm, latency = (part[wins] for part in (row, column, time, comm, latency))
-        return row, column, (time, comm, latency)
 
     def tighten(self, chosen: np.ndarray) -> np.ndarray:
         """The floors of the chosen clusters (ascending), from all their degrees, which are kept for `best`."""
@@ -489,37 +304,31 @@ class Group:
         if len(cluster) > FEW:
             seeds = np.nonzero(_position(cluster) < SEEDS)[0]
             marks = self.best_first(self.candidates(cluster[seeds], dp[seeds], pp[seeds]))
-            self.place(self.timed(marks.take(np.arange(min(len(marks), MARKS * len(chosen))))), greedy=True)
+            marks = marks.take(np.arange(min(len(marks), MARKS * len(chosen))))
+            Refinement(self, self.timed(marks)).run(greedy=True)
         rest = np.nonzero(self.incumbents.reached(cluster, time))[0]
-        self.place(self.best_first(self.timed(self.candidates(cluster[rest], dp[rest], pp[rest]))))
+        found = self.best_first(self.timed(self.candidates(cluster[rest], dp[rest], pp[rest])))
+        Refinement(self, found).run()
         return self._strategies()
 
     def _strategies(self) -> tuple[np.ndarray, Strategies]:
         best = self.incumbents.best
         if best is None:
-            return np.array([], dtype=int), Strategies.none(len(self.network))
+            return np.array([], dtype=int), Strategies.none(len(self.costs.network))
         found = best.candidate
-        sparsity = self.shapes.sparsity[found.cluster]
-        degrees = [
-            over_levels(self.space, best.dp_usage, found.dp),
-            over_levels(self.space, self.tp_columns.first[best.tp_column], found.tp - found.tp_ff),
-            over_levels(self.space, self.tp_columns.second[best.tp_column], found.tp_ff),
-            over_levels(self.space, self.pp_ep_columns.first[best.pp_ep_column], found.pp),
-            experts_over_levels(self.space, self.pp_ep_columns.second[best.pp_ep_column], sparsity),
-        ]
-        levels = [np.stack(factors, axis=-1) for factors, _ in degrees]
-        return found.cluster, Strategies(*levels, found.microbatches, found.interleaving, found.zero_bubble)
+        degrees = self.costs.degrees(
+            best.dp_usage,
+            best.tp_column,
+            best.pp_ep_column,
+            found.dp,
+            found.tp,
+            found.tp_ff,
+            found.pp,
+            self.shapes.sparsity[found.cluster],
+        )
+        return found.cluster, Strategies(*degrees, found.microbatches, found.interleaving, found.zero_bubble)
 
 
 def _position(group: np.ndarray) -> np.ndarray:
     """The number of each element within its group, where groups stand together, ascending."""
     return np.arange(len(group)) - np.searchsorted(group, group)
-
-
-def _chunks(count: int, width: int, elements: int) -> Iterator[slice]:
-    """Slices of the rows of a (count, width) array, of about so many elements at first, and then more."""
-    start = 0
-    while start < count:
-        rows = max(1, elements // width)
-        yield slice(start, start + rows)
-        start, elements = start + rows, min(4 * elements, CHUNK)

@@ -18,7 +18,10 @@ LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
 FIRST_CLUSTERS = 8  # cluster sizes of each width that are looked at together with the other widths
-LIKELY, HARDLY = 0.65, 0.85  # a step-time floor below, or above, this share of the limit; the latter after a closer look
+LIKELY, HARDLY = (
+    0.65,
+    0.85,
+)  # a step-time floor below, or above, this share of the limit; the latter after a closer look
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -175,9 +178,7 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
     return widths[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
 
 
-def _solve_together(
-    search: ClusterSearch, width: np.ndarray
-) -> Iterator[tuple[np.ndarray, Strategies, np.ndarray]]:
+def _solve_together(search: ClusterSearch, width: np.ndarray) -> Iterator[tuple[np.ndarray, Strategies, np.ndarray]]:
     """Widths that are trained in time, the strategies of each on its smallest such cluster, and the clusters that are not.
 
     The clusters, ascending by width and size, are looked at a few of each width at a time, the next one with one that
@@ -196,7 +197,11 @@ def _solve_together(
         chosen = looked_at[(possible & (_before(hopeful, width) < 1))[looked_at]]
         index, strategies = search.best(chosen)
         widths, smallest = np.unique(width[index], return_index=True)
-        yield widths, strategies.take(smallest), np.setdiff1d(np.union1d(chosen, np.nonzero(waiting & ~possible)[0]), index)
+        yield (
+            widths,
+            strategies.take(smallest),
+            np.setdiff1d(np.union1d(chosen, np.nonzero(waiting & ~possible)[0]), index),
+        )
         waiting = possible & ~np.isin(width, widths)
         waiting[chosen] = False
         progress = len(widths) > 0 and waiting.any()

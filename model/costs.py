@@ -1,0 +1,107 @@
+"""What each kind of parallelism costs on one network, wherever it is placed.
+
+All costs are of one word on one GPU; what they are multiplied by depends on the model and the cluster, not on the placement.
+"""
+
+import math
+
+import numpy as np
+
+from model.integers import MAX_EXPONENT
+from model.parallelism import Network, data_parallel, pipeline_expert, tensor_parallel
+from model.placement import (
+    Cost,
+    CostTable,
+    experts_over_levels,
+    over_levels,
+    pair_columns,
+    pipeline_expert_floor,
+    tabulate,
+    usages,
+)
+
+
+def _split_window() -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest exponent of TP_ff, for each exponent of TP: the divisors in [isqrt(TP), 4 · isqrt(TP)]."""
+    roots = [math.isqrt(1 << exponent) for exponent in range(MAX_EXPONENT + 1)]
+    least = [(root - 1).bit_length() for root in roots]
+    largest = [min(exponent, (4 * root).bit_length() - 1) for exponent, root in enumerate(roots)]
+    return np.array(least), np.array(largest)
+
+
+LEAST_TP_FF, LARGEST_TP_FF = _split_window()
+SPLITS = int((LARGEST_TP_FF - LEAST_TP_FF).max()) + 1
+
+
+class NetworkCosts:
+    """Costs on a network whose inner levels join `units` units.
+
+    Attributes
+    ----------
+    space : Usages
+    dp : CostTable
+        Rows: the exponent of DP.
+    tp : CostTable
+        Rows: `tp_row`, one for each d_ff / d_model, TP and TP_ff.
+    tp_within : Cost
+        The least of `tp.within` over TP_ff. Rows: `tp_row` of a TP with its least TP_ff, over SPLITS.
+    tp_or_more : Cost, shape (ratios, exponents of TP)
+        The least that so large a TP, or any larger one, costs.
+    """
+
+    def __init__(self, network: Network, units: tuple[int, ...], ratios, most_dp: int, most_tp: int, most_ep: int):
+        self.network = network
+        self.ratios = ratios
+        self.most_tp = most_tp
+        self.space = usages(units)
+        self.tp_pairs = pair_columns(units, MAX_EXPONENT)
+        self.pp_ep_pairs = pair_columns(units, most_ep)
+        self.dp = tabulate(self.space, most_dp + 1, None, self._placed_dp)
+        self.tp = tabulate(self.space, len(ratios) * (most_tp + 1) * SPLITS, self.tp_pairs, self._placed_tp_row)
+        self.tp_within = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp.within))
+        by_ratio = (cost[:, -1].reshape(len(ratios), -1)[:, ::-1] for cost in self.tp_within)
+        self.tp_or_more = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
+
+    def tp_row(self, ratio, tp, tp_ff):
+        """Row of `tp` for the number of a ratio and exponents of TP and TP_ff."""
+        return (ratio * (self.most_tp + 1) + tp) * SPLITS + tp_ff - LEAST_TP_FF[tp]
+
+    def _placed_dp(self, dp, usage) -> Cost:
+        factors, possible = over_levels(self.space, usage, dp)
+        return Cost(*data_parallel(self.network, factors, 1.0, 1.0, 1.0)).where(possible)
+
+    def _placed_tp_row(self, row, column) -> Cost:
+        ratio, tp, split = np.unravel_index(row, (len(self.ratios), self.most_tp + 1, SPLITS))
+        return self.placed_tp(ratio, tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
+
+    def placed_tp(self, ratio, tp, tp_ff, column) -> Cost:
+        """Tensor parallelism, placed as columns of `tp_pairs` say; infinite where impossible."""
+        model, model_possible = over_levels(self.space, self.tp_pairs.first[column], tp - tp_ff)
+        ff, ff_possible = over_levels(self.space, self.tp_pairs.second[column], tp_ff)
+        costs = Cost(*tensor_parallel(self.network, model, ff, 1.0, self.ratios[ratio], 1.0, 1.0, 1.0, 1.0))
+        return costs.where(model_possible & ff_possible)
+
+    def placed_pp_ep(self, pp, sparsity, interleaving, n_layers, column) -> Cost:
+        """Pipeline and expert parallelism, placed as columns of `pp_ep_pairs` say; infinite where impossible."""
+        stages, pp_possible = over_levels(self.space, self.pp_ep_pairs.first[column], pp)
+        experts, ep_possible = experts_over_levels(self.space, self.pp_ep_pairs.second[column], sparsity)
+        costs = Cost(*pipeline_expert(self.network, stages, experts, interleaving, n_layers, 1.0, 1.0, 1.0, 1.0))
+        return costs.where(pp_possible & ep_possible)
+
+    def pp_ep_floor(self, pp, sparsity, interleaving, n_layers) -> CostTable:
+        """Lower bounds of pipeline and expert parallelism, a row for each case."""
+        columns = (part[:, None] for part in (pp, sparsity, interleaving, n_layers))
+        at = pipeline_expert_floor(self.network, self.space, *columns)
+        return CostTable(at, Cost(*(self.space.least_within(part) for part in at)))
+
+    def degrees(self, dp_usage, tp_column, pp_ep_column, dp, tp, tp_ff, pp, sparsity) -> list[np.ndarray]:
+        """DP, TP_model, TP_ff, PP and EP over the levels, (cases, levels), of exponents placed by usage and columns."""
+        tp_pair, pp_ep_pair = self.tp_pairs, self.pp_ep_pairs
+        placed = (
+            over_levels(self.space, dp_usage, dp),
+            over_levels(self.space, tp_pair.first[tp_column], tp - tp_ff),
+            over_levels(self.space, tp_pair.second[tp_column], tp_ff),
+            over_levels(self.space, pp_ep_pair.first[pp_ep_column], pp),
+            experts_over_levels(self.space, pp_ep_pair.second[pp_ep_column], sparsity),
+        )
+        return [np.stack(factors, axis=-1) for factors, _ in placed]

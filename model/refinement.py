@@ -1,0 +1,156 @@
+"""Putting candidates on the network, a stage at a time (spec section 5).
+
+The stages choose the usage of DP, then that of TP, which leaves the rest to PP and EP, then the placement of TP within
+its usage, then that of PP and EP. After each, what cannot win any more is dropped.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from model.incumbents import Candidates, Placed
+from model.integers import MAX_EXPONENT, POWERS_OF_TWO
+from model.placement import Cost
+
+if TYPE_CHECKING:
+    from model.search import Group
+
+FIRST_CHUNK, CHUNK = (
+    2**13,
+    2**18,
+)  # elements of a stage's largest array, at first (its results make the rest fewer) and later
+
+Costs = tuple[Cost, Cost, Cost]  # of DP, of TP, of PP and EP
+
+
+class Refinement:
+    """The stages, for some candidates of a group of clusters.
+
+    A stage takes the choices made so far (candidates, then usages and columns), each (states, 1); it gives the options for
+    the next choice, whether they are possible, and what they cost at least, each to broadcast to (states, options).
+    """
+
+    def __init__(self, group: "Group", found: Candidates):
+        self.group = group
+        self.costs = group.costs
+        self.found = found
+        self.tp_row = self.costs.tp_row(group.ratio[found.cluster], found.tp, found.tp_ff)
+        self.pp_ep, self.pp_ep_row = self._pp_ep_floor()
+        self.everything = len(self.costs.space) - 1
+        self.usages = np.arange(len(self.costs.space))[None, :]
+        self.stages = [self.dp_usages, self.tp_usages, self.tp_placements, self.pp_ep_placements]
+        self.widths = [
+            len(self.costs.space),
+            len(self.costs.space),
+            self.costs.tp_pairs.of_usage.shape[1],
+            self.costs.pp_ep_pairs.of_usage.shape[1],
+        ]
+        if self.widths[-1] == 1:  # without experts the usage is the placement, and its floor the cost
+            self.stages.pop()
+
+    def _pp_ep_floor(self):
+        """A table with a row for each distinct cluster, PP and interleaving; and each candidate's row."""
+        found, shapes = self.found, self.group.shapes
+        kinds = (len(shapes), MAX_EXPONENT + 1, 2)
+        key = np.ravel_multi_index((found.cluster, found.pp, (found.interleaving > 1).astype(int)), kinds)
+        present = np.zeros(np.prod(kinds), dtype=bool)
+        present[key] = True
+        row = np.cumsum(present) - 1
+        cluster, pp, interleaved = np.unravel_index(np.nonzero(present)[0], kinds)
+        n_layers = shapes.n_layers[cluster]
+        interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
+        return self.costs.pp_ep_floor(pp, shapes.sparsity[cluster], interleaving, n_layers), row[key]
+
+    def _dp(self, kind: Cost, i, usage) -> Cost:
+        return kind.pick(self.group.dp_scale, self.found.dp[i], usage, self.found.cluster[i])
+
+    def _tp(self, kind: Cost, i, usage) -> Cost:
+        return kind.pick(self.group.tp_scale, self.tp_row[i], usage, self.found.cluster[i])
+
+    def _pp_ep(self, kind: Cost, i, usage) -> Cost:
+        return kind.pick(self.group.pp_ep_scale, self.pp_ep_row[i], usage, self.found.cluster[i])
+
+    def _placed_tp(self, i, column) -> Cost:
+        found, cluster = self.found, self.found.cluster[i]
+        costs = self.costs.placed_tp(self.group.ratio[cluster], found.tp[i], found.tp_ff[i], column)
+        return costs.times(self.group.tp_scale, cluster)
+
+    def _placed_pp_ep(self, i, column) -> Cost:
+        found, cluster, shapes = self.found, self.found.cluster[i], self.group.shapes
+        costs = self.costs.placed_pp_ep(
+            found.pp[i], shapes.sparsity[cluster], found.interleaving[i], shapes.n_layers[cluster], column
+        )
+        return costs.times(self.group.pp_ep_scale, cluster)
+
+    def dp_usages(self, i):
+        """The usage x of DP; TP, and PP and EP, each have at best all the rest."""
+        x, rest = self.usages, self.everything - self.usages
+        dp, tp, pp_ep = self.costs.dp.at, self.costs.tp.within, self.pp_ep.within
+        return x, True, (self._dp(dp, i, x), self._tp(tp, i, rest), self._pp_ep(pp_ep, i, rest))
+
+    def tp_usages(self, i, x):
+        """The usage y of TP; PP and EP have the rest."""
+        y, rest = self.usages, self.everything - x - self.usages
+        dp, tp, pp_ep = self.costs.dp.at, self.costs.tp.at, self.pp_ep.at
+        possible = self.costs.space.fits[x, y]
+        return y, possible, (self._dp(dp, i, x), self._tp(tp, i, y), self._pp_ep(pp_ep, i, rest))
+
+    def tp_placements(self, i, x, y):
+        """The column of a pair of usages of TP_model and TP_ff that adds up to y."""
+        column = self.costs.tp_pairs.of_usage[y[:, 0]]
+        pp_ep = self._pp_ep(self.pp_ep.at, i, self.everything - x - y)
+        return column, column >= 0, (self._dp(self.costs.dp.at, i, x), self._placed_tp(i, column), pp_ep)
+
+    def pp_ep_placements(self, i, x, y, tp_column):
+        """The column of a pair of usages of PP and EP that adds up to the rest."""
+        column = self.costs.pp_ep_pairs.of_usage[self.everything - x[:, 0] - y[:, 0]]
+        dp, tp = self._dp(self.costs.dp.at, i, x), self._placed_tp(i, tp_column)
+        return column, column >= 0, (dp, tp, self._placed_pp_ep(i, column))
+
+    def run(self, greedy: bool = False) -> None:
+        """Place all that could win, or, if greedy, each candidate by what looks best at every stage."""
+        if len(self.found):
+            self._refine(0, [np.arange(len(self.found))], greedy)
+
+    def _refine(self, depth: int, state: list[np.ndarray], greedy: bool) -> None:
+        for rows in _chunks(len(state[0]), self.widths[depth], CHUNK if greedy else FIRST_CHUNK):
+            chunk = [part[rows] for part in state]
+            option, possible, costs = self.stages[depth](*(part[:, None] for part in chunk))
+            row, column, outcome = self._promising(chunk[0], possible, costs, greedy)
+            longer = [*(part[row] for part in chunk), option[row if len(option) > 1 else 0, column]]
+            if depth + 1 < len(self.stages):
+                self._refine(depth + 1, longer, greedy)
+            else:
+                i, x, y, tp_column, *pp_ep = longer
+                pp_ep_column = pp_ep[0] if pp_ep else self.costs.pp_ep_pairs.start[self.everything - x - y]
+                self.group.incumbents.add(Placed(self.found.take(i), x, tp_column, pp_ep_column, *outcome))
+
+    def _promising(self, i, possible, costs: Costs, greedy: bool):
+        """Rows and columns of the options that could win (or, if greedy, look best), with time, communication, latency."""
+        found, incumbents = self.found, self.group.incumbents
+        dp, tp, pp_ep = costs
+        time = self.group.step_time(found.zero_bubble[i, None], found.bubble[i, None], found.compute[i, None], *costs)
+        time = np.where(possible, time, np.inf)
+        if greedy:
+            column = np.argmin(time, axis=1)
+            row = np.nonzero(np.isfinite(time[np.arange(len(time)), column]))[0]
+            column = column[row]
+        else:
+            row, column = np.nonzero(incumbents.reached(found.cluster[i, None], time))
+        comm = np.broadcast_to(dp.comm + tp.comm + pp_ep.comm, time.shape)[row, column]
+        latency = np.broadcast_to(dp.latency + tp.latency + pp_ep.latency, time.shape)[row, column]
+        time = time[row, column]
+        if not greedy:
+            losing = incumbents.loses_tie(found.cluster[i[row]], time, comm, found.rank[i[row]], latency)
+            row, column, time, comm, latency = (part[~losing] for part in (row, column, time, comm, latency))
+        return row, column, (time, comm, latency)
+
+
+def _chunks(count: int, width: int, elements: int) -> Iterator[slice]:
+    """Slices of the rows of a (count, width) array, of about so many elements at first, and then more."""
+    start = 0
+    while start < count:
+        rows = max(1, elements // width)
+        yield slice(start, start + rows)
+        start, elements = start + rows, min(4 * elements, CHUNK)
