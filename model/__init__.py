@@ -3,6 +3,7 @@
 Start with `load_presets`, `simulate` and `training_limits`. Everything is a pure function of a `Configuration`.
 """
 
+from model.breakdown import step_breakdown
 from model.configuration import (
     Configuration,
     Gpu,
@@ -35,5 +36,6 @@ __all__ = [
     "load_presets",
     "matmul_time",
     "simulate",
+    "step_breakdown",
     "training_limits",
 ]

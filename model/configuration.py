@@ -90,7 +90,7 @@ class Gpu(Schema):
     hbm_bytes: Bytes = field("Memory", "Size of the GPU's memory (HBM).", unit="B")
     max_clock_hz: float = field("Maximum clock", "Clock at which peak FLOP/s are counted.", unit="Hz", ge=1e6, le=1e12)
     effective_utilization: float = field(
-        "Effective utilisation",
+        "Effective utilization",
         "Sustained over peak FLOP/s in long runs of large matmuls: the most MFU can be.",
         gt=0,
         le=1,
@@ -258,7 +258,9 @@ BatchLaw = Annotated[DefaultBatch | ConstantBatch | DeepSeekBatch | ZhangBatch |
 class ScalingLaws(Schema):
     """How a transformer and its training grow with its width (spec section 1)."""
 
-    d_ff_ratio: float = field("d_ff / d_model", "Width of the feed-forward block over d_model.", default=4, gt=0, le=64)
+    d_ff_ratio: float = field(
+        "d_ff / d_model", "Width of the feed-forward block over d_model.", default=4, ge=0.25, le=64
+    )
     sequence_length: int = field("Sequence length", "Tokens per sequence.", unit="tokens", default=2048, ge=1, le=2**24)
     dataset: DatasetLaw = field("Dataset", "Tokens trained on.", default=ChinchillaDataset())
     depth: DepthLaw = field("Depth", "Number of layers.", default=HoffmannDepth())
@@ -285,8 +287,8 @@ class Assumptions(Schema):
 class Sweep(Schema):
     """The widths of one curve: multiples with at most 4 significant bits (spec section 1)."""
 
-    d_model_min: int = field("Smallest d_model", "Where the sweep starts.", default=12288, ge=1, le=MAX_D_MODEL)
-    d_model_max: int = field("Largest d_model", "Where the sweep ends.", default=1572864, ge=1, le=MAX_D_MODEL)
+    d_model_min: int = field("Smallest d_model", "Where the sweep starts.", default=12288, ge=64, le=MAX_D_MODEL)
+    d_model_max: int = field("Largest d_model", "Where the sweep ends.", default=1572864, ge=64, le=MAX_D_MODEL)
     d_model_multiple: int = field(
         "Step of d_model", "Widths are multiples of this.", default=2048, ge=1, le=MAX_D_MODEL
     )

@@ -1,6 +1,6 @@
 """What each kind of parallelism costs on one network, wherever it is placed.
 
-All costs are of one word on one GPU; what they are multiplied by depends on the model and the cluster, not on the placement.
+All costs are of one word on one GPU: what they are multiplied by depends on the model and the cluster alone.
 """
 
 import math

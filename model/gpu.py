@@ -151,7 +151,7 @@ def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
 
 
 def block_time(gpu: Gpu, f, d, t):
-    """Time of one layer's six matmuls, forward and backward, on t tokens with f × d weights: seconds (spec section 4)."""
+    """Time of a layer's six matmuls, forward and backward, of f × d weights on t tokens: seconds (spec section 4)."""
     f, d, t = np.broadcast_arrays(f, d, t)
     gradient = np.array([False, True]).reshape(2, *(1,) * f.ndim)
     cut = tilings(gpu, f, d)

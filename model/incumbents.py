@@ -35,7 +35,7 @@ class Candidates(Columns):
 
 @dataclass(frozen=True)
 class Placed(Columns):
-    """Candidates with a placement (the usage of DP, and columns of pairs of usages), and what it makes of the step, in s."""
+    """Candidates with a placement (usage of DP, columns of pairs of usages), and what it makes of the step, in s."""
 
     candidate: Candidates
     dp_usage: np.ndarray

@@ -26,15 +26,15 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
     frame : DataFrame
         Rows of `simulate`, of one configuration or of several.
     threshold : float
-        Share of the peak sustained utilisation that MFU must stay above.
+        Share of the peak sustained utilization that MFU must stay above.
 
     Returns
     -------
     DataFrame
         One row per configuration: configuration, gpu, sparse, threshold; linear_scaling_end_flop, the first point at or
         below the threshold, and params, n_gpus, dp, tp, pp, ep, mfu there (missing if the curve never falls to it);
-        last_above_flop, the last point above it (missing if there is none); recrosses, whether the curve crosses it more
-        than once; latency_wall_flop, the largest feasible training FLOP.
+        last_above_flop, the last point above it (missing if there is none); recrosses, whether the curve crosses it
+        more than once; latency_wall_flop, the largest feasible training FLOP.
 
     Raises
     ------

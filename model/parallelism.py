@@ -35,7 +35,7 @@ def data_parallel(network: Network, dp: Sequence, params, n_gpus, word_bytes: fl
 def tensor_parallel(
     network: Network, tp_model: Sequence, tp_ff: Sequence, d_model, d_ff, n_layers, batch, n_gpus, word_bytes: float
 ):
-    """All-reduces of the activations over both dimensions: the slowest level's bandwidth time, the sum of the latencies."""
+    """All-reduces of the activations, over both dimensions: as `data_parallel`, each level's two added up."""
     comm = latency = np.float64(0)
     sequential = 2 * n_layers
     for index, level in enumerate(network):
@@ -58,9 +58,9 @@ def pipeline_expert(
 ):
     """Point-to-point messages between stages and experts: the sums of bandwidth times and of latencies.
 
-    A message travels at the higher of the levels that the pipeline and the experts cross, independently: it stays within
-    a level if both do. For bandwidth a token's expert is within with probability 1 / (EP beyond the level); for latency
-    always, but only if all experts are.
+    A message travels at the higher of the levels that the pipeline and the experts cross, independently: it stays
+    within a level if both do. For bandwidth, a token's expert is within with probability 1 / (EP beyond the level);
+    for latency, only if all experts are. Messages at a level are those within it less those within the level below.
     """
     stays = waits_stay = None
     comm = latency = np.float64(0)

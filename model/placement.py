@@ -1,10 +1,10 @@
 """Where on the network hierarchy a strategy's degrees lie, and what that can cost (spec section 5).
 
-A cluster of E · 2^i GPUs fills each inner level with some units, whose twos are shared out among the degrees (their odd
-part can only be expert parallelism); the outermost level takes what is left of each degree. How many twos of each inner
-level a kind of parallelism uses is its *usage*. Data, tensor, and pipeline with expert parallelism touch each other only
-through their usages, which must add up to the units: so each has a table of what it can cost at every usage, and the search
-combines usages rather than placements.
+A cluster of E · 2^i GPUs fills each inner level with some units, whose twos are shared out among the degrees (their
+odd part can only be expert parallelism); the outermost level takes what is left of each degree. How many twos of each
+inner level a kind of parallelism uses is its *usage*. Data, tensor, and pipeline with expert parallelism touch each
+other only through their usages, which must add up to the units: so each has a table of what it can cost at every usage,
+and the search combines usages rather than placements.
 """
 
 import math
@@ -135,7 +135,7 @@ class CostTable:
 
 
 def tabulate(space: Usages, rows: int, columns: PairColumns | None, cost: Callable) -> CostTable:
-    """Table of the least of `cost(rows, columns) -> Cost`, where a column is a usage, or a pair of usages that add up to one.
+    """Table of the least of `cost(rows, columns) -> Cost`, a column being a usage, or a pair of usages that make one.
 
     `cost` is called with a column of row numbers and the numbers of all columns, some rows at a time.
     """
@@ -155,8 +155,8 @@ def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interle
     """A lower bound of `pipeline_expert` for one word on one GPU, (rows, usages); infinite where impossible.
 
     `pp` (an exponent) and the other arguments are (rows, 1). The messages within a level are a product of what the
-    pipeline and what the experts keep within it, and the time is a weighted sum of them over the levels: the bound takes
-    the best share of the usage up to each level for that level alone.
+    pipeline and what the experts keep within it, and the time is a weighted sum of them over the levels: the bound
+    takes the best share of the usage up to each level for that level alone.
     """
     interfaces = n_layers - 1
     ep = twos(sparsity)

@@ -16,10 +16,7 @@ from model.placement import Cost
 if TYPE_CHECKING:
     from model.search import Group
 
-FIRST_CHUNK, CHUNK = (
-    2**13,
-    2**18,
-)  # elements of a stage's largest array, at first (its results make the rest fewer) and later
+FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array, at first and later: early results prune
 
 Costs = tuple[Cost, Cost, Cost]  # of DP, of TP, of PP and EP
 
@@ -27,8 +24,8 @@ Costs = tuple[Cost, Cost, Cost]  # of DP, of TP, of PP and EP
 class Refinement:
     """The stages, for some candidates of a group of clusters.
 
-    A stage takes the choices made so far (candidates, then usages and columns), each (states, 1); it gives the options for
-    the next choice, whether they are possible, and what they cost at least, each to broadcast to (states, options).
+    A stage takes the choices made so far (candidates, then usages and columns), each (states, 1); it gives the options
+    for the next choice, whether they are possible, and what they cost at least, to broadcast to (states, options).
     """
 
     def __init__(self, group: "Group", found: Candidates):
@@ -127,7 +124,7 @@ class Refinement:
                 self.group.incumbents.add(Placed(self.found.take(i), x, tp_column, pp_ep_column, *outcome))
 
     def _promising(self, i, possible, costs: Costs, greedy: bool):
-        """Rows and columns of the options that could win (or, if greedy, look best), with time, communication, latency."""
+        """Rows and columns of options that could win (or, if greedy, look best), and time, communication, latency."""
         found, incumbents = self.found, self.group.incumbents
         dp, tp, pp_ep = costs
         time = self.group.step_time(found.zero_bubble[i, None], found.bubble[i, None], found.compute[i, None], *costs)

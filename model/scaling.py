@@ -15,6 +15,7 @@ from model.configuration import (
 )
 
 SIGNIFICANT_BITS = 4
+MOST_LAYERS, MOST_BATCH_TOKENS = 2**20, 2**53  # beyond every purpose; larger numbers would not be exact
 GPT3_WIDTH = 12288  # d_model at which the linear-width sparsity law gives 8 experts
 FRIENDLY = np.unique(np.array([m << i for m in (1, 3, 5, 7, 9) for i in range(60)], dtype=np.int64))
 
@@ -100,8 +101,8 @@ def batch(laws: ScalingLaws, sparsity, training_flop, dataset_tokens) -> np.ndar
         case "power":
             growth = (training_flop / laws.batch.reference_flop) ** laws.batch.exponent
             tokens = root * growth * laws.batch.tokens_at_reference
-    sequences = sparsity * round_friendly(tokens / laws.sequence_length / sparsity)
-    return sequences * laws.sequence_length
+    sequences = sparsity * round_friendly(tokens / laws.sequence_length / sparsity).astype(float)
+    return np.minimum(sequences * laws.sequence_length, 2.0**62).astype(np.int64)
 
 
 def sweep_shapes(configuration: Configuration) -> Shapes:
@@ -111,13 +112,28 @@ def sweep_shapes(configuration: Configuration) -> Shapes:
     d_ff = np.rint(laws.d_ff_ratio * d_model).astype(np.int64)
     n_layers = layers(laws, d_model, d_ff)
     sparsity = experts(laws, d_model, d_ff)
-    return _complete(laws, d_model, d_ff, n_layers, sparsity)
+    shapes = _complete(laws, d_model, d_ff, n_layers, sparsity)
+    _check_range(laws, shapes)
+    return shapes
 
 
 def given_shape(configuration: Configuration, shape: Shape) -> Shapes:
     """One model of given sizes, trained on the configuration's dataset law."""
     sizes = (np.array([size]) for size in (shape.d_model, shape.d_ff, shape.n_layers, shape.sparsity))
     return _complete(configuration.scaling, *sizes, batch_tokens=np.array([shape.batch_tokens]))
+
+
+def _check_range(laws: ScalingLaws, shapes: Shapes) -> None:
+    for law, values, most, what in (
+        (laws.depth, shapes.n_layers, MOST_LAYERS, "layers"),
+        (laws.batch, shapes.batch_tokens, MOST_BATCH_TOKENS, "tokens in a batch"),
+    ):
+        if np.any(values > most):
+            first = int(np.argmax(values > most))
+            raise ValueError(
+                f"the law {law.law!r} gives {values[first]:.3g} {what} at d_model {shapes.d_model[first]}, of at most "
+                f"{most:.3g}: give it a lower coefficient or exponent, or the sweep a lower d_model_max"
+            )
 
 
 def _complete(laws: ScalingLaws, d_model, d_ff, n_layers, sparsity, batch_tokens=None) -> Shapes:

@@ -1,8 +1,8 @@
 """The fastest strategy for each of many clusters at once (spec section 5).
 
-TP, DP and PP are powers of two, so a strategy is a few small exponents. Candidates are refined in stages: DP, then PP, then
-how TP is split and a batch is scheduled, then the usage of the network levels, then the placement on them. At each stage a
-lower bound of the step time, made of the same formulas, drops what cannot win, and nothing that could win is dropped.
+TP, DP and PP are powers of two, so a strategy is a few small exponents. Candidates are refined in stages: DP, then PP,
+then how TP is split and a batch is scheduled, then the usage of the network levels, then the placement on them. At each
+stage a lower bound of the step time, made of the same formulas, drops what cannot win: nothing that could is dropped.
 """
 
 from collections.abc import Iterator
@@ -214,7 +214,7 @@ class Group:
         return time
 
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
-        """Every allowed split of TP and schedule of the given degrees that could still win, its compute a lower bound."""
+        """Every allowed split of TP and schedule of the degrees that could win yet, with a lower bound of its compute."""
         tp = self.clusters.twos[cluster] - dp - pp
         choices = self.microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         if not self.assumptions.zero_bubble:

@@ -18,10 +18,8 @@ LARGEST_CLUSTER_EXPONENT = 59
 LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
 FIRST_CLUSTERS = 8  # cluster sizes of each width that are looked at together with the other widths
-LIKELY, HARDLY = (
-    0.65,
-    0.85,
-)  # a step-time floor below, or above, this share of the limit; the latter after a closer look
+LIKELY = 0.65  # a floor of the step time below this share of the limit
+HARDLY = 0.85  # a floor, after a closer look, above this share
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -34,9 +32,16 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
     Returns
     -------
     DataFrame
-        One row per width, ascending; the columns are those of `COLUMNS`. It ends at the last width that some cluster
+        One row per width, ascending, that is, per model (d_model, d_ff, n_layers, sparsity, params, active_params),
+        its training (dataset_tokens, batch_tokens in tokens, training_flop), its cluster (n_gpus), how well that is
+        used (training_s for the whole run, mfu, fraction_of_peak = mfu / effective utilization) and how: the degrees
+        dp, tp = tp_model · tp_ff, pp, ep, also over the network levels (`*_levels`, tuples, innermost first),
+        interleaving, microbatches, schedule. A step takes step_s and there are `steps`; its parts before any overlap,
+        in s per step: compute_s, tp_comm_s, pp_ep_comm_s, dp_comm_s, pipeline_latency_s, dp_latency_s, and bubble, a
+        share of the pipeline's time (`step_breakdown` adds them up). The frame ends at the last width that some cluster
         trains in time, or after the first whose MFU is below 0.001, or with the sweep; `attrs["reason"]` says which, in
-        a sentence, also when no width is feasible and the frame is empty.
+        a sentence, also when no width is feasible and the frame is empty, and `attrs["at_the_wall"]` whether it is the
+        deadline (the latency wall) that ends it.
 
     Raises
     ------
@@ -45,7 +50,7 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
 
     Notes
     -----
-    Erdil & Schneider-Joseph 2024, arXiv:2411.01137. Utilisation is an upper bound: attention, failures, stragglers and
+    Erdil & Schneider-Joseph 2024, arXiv:2411.01137. Utilization is an upper bound: attention, failures, stragglers and
     congestion are left out.
 
     Examples
@@ -61,21 +66,23 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
     trained = shapes.take(found)
     steps = step_times(configuration, trained, strategies)
     kept = np.arange(len(trained))
+    at_the_wall = len(trained) < len(shapes)
     reason = "The sweep ends here: its largest d_model trains in time."
-    if len(trained) < len(shapes):
+    if at_the_wall:
         months = configuration.assumptions.training_months
         flop, d_model = shapes.training_flop[len(trained)], shapes.d_model[len(trained)]
         reason = f"No cluster trains the next model (d_model {d_model:,}, {flop:.3g} FLOP) within {months:g} months."
     if len(shapes) == 0:
         reason = (
-            "The sweep has no width: none is a multiple of the step, between its ends, with at most 4 significant bits."
+            "The sweep has no width: none between its ends is a multiple of its step with at most 4 significant bits."
         )
     fallen = np.nonzero(steps.mfu < LEAST_MFU)[0]
     if len(fallen):
         kept = kept[: fallen[0] + 1]
-        reason = f"MFU falls below {LEAST_MFU} here."
+        at_the_wall = False
+        reason = f"The curve is cut off here: MFU falls below {LEAST_MFU}."
     result = frame(configuration, trained.take(kept), strategies.take(kept), steps.take(kept))
-    result.attrs["reason"] = reason
+    result.attrs.update(reason=reason, at_the_wall=at_the_wall)
     return result
 
 
@@ -139,7 +146,7 @@ def _mismatch(configuration: Configuration, shape: Shape, strategy: Strategy) ->
 
 
 def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
-    """The first models, up to one that no cluster trains in time, and the best strategy of each on its smallest cluster."""
+    """The models before the first that no cluster trains in time, and the best strategy on the smallest cluster of each."""
     longest = deadline(configuration.assumptions)
     limit = longest / shapes.steps
     least_gpus = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
@@ -179,7 +186,7 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
 
 
 def _solve_together(search: ClusterSearch, width: np.ndarray) -> Iterator[tuple[np.ndarray, Strategies, np.ndarray]]:
-    """Widths that are trained in time, the strategies of each on its smallest such cluster, and the clusters that are not.
+    """Widths that are trained in time, the strategy of each on its smallest such cluster, and the clusters that fail.
 
     The clusters, ascending by width and size, are looked at a few of each width at a time, the next one with one that
     will hardly do, until that solves no more widths.

@@ -57,7 +57,7 @@ class Steps(Columns):
 
     @property
     def mfu(self) -> np.ndarray:
-        """Model FLOP utilisation."""
+        """Model FLOP utilization."""
         return self.ideal_compute / self.time
 
 
