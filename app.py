@@ -20,8 +20,9 @@ TERMS = {
     "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
     "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. That ends "
     "at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
-    "Latency wall": "The largest training run of the sweep that ends in time on any number of GPUs. Beyond the wall, "
-    "steps, which must follow one another, take too long, because every message and every matmul has a latency.",
+    "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond the wall, steps, which "
+    "must follow one another, take too long, because every message and every matmul has a latency. ≥ where the sweep "
+    "ends before the wall.",
     "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
     "TP": "Tensor parallel: GPUs split each weight matrix, along d_model and d_ff, and add up results at every layer.",
     "PP": "Pipeline parallel: GPUs hold successive layers and pass activations on from stage to stage.",
@@ -199,7 +200,7 @@ def limits_chart(limits, styles: Styles) -> alt.LayerChart:
     words = {
         "Configuration": limits["configuration"],
         "Linear scaling ends": end.map(flop),
-        "Latency wall": wall.map(flop),
+        "Latency wall": limits["latency_wall"] + " FLOP",
     }
     rows = limits[["configuration"]].assign(end=end, wall=wall, start=end.fillna(wall), **words)
     base = alt.Chart(rows).encode(
@@ -231,7 +232,7 @@ def limits_table(limits, styles: Styles) -> pd.DataFrame:
             "GPUs": limits["n_gpus"].map(amount),
             "Parallelism": [degrees(*strategy) for strategy in strategies],
             "MFU": limits["mfu"].map(percent),
-            "Latency wall (FLOP)": limits["latency_wall_flop"].map(scientific),
+            "Latency wall (FLOP)": limits["latency_wall"],
         }
     )
     names = {
@@ -315,6 +316,10 @@ threshold = maximum_card.slider(
     help=f"{TERMS['Peak sustained']} {TERMS['Linear scaling']}",
 )
 limits = training_limits(results, threshold / 100)
+limits["latency_wall"] = [
+    ("" if runs[row.configuration].attrs["at_the_wall"] else "≥ ") + scientific(row.latency_wall_flop)
+    for row in limits.itertuples()
+]
 
 with headline:
     limit = limits.set_index("configuration").loc[selected.name]
@@ -324,9 +329,13 @@ with headline:
     metrics.metric("Parameters", amount(limit.params), help="Of the model where linear scaling ends.")
     metrics.metric("GPUs", amount(limit.n_gpus), help="Of the cluster that trains it.")
     metrics.metric("MFU", percent(limit.mfu), help=f"{TERMS['MFU']} Here where linear scaling ends.")
-    metrics.metric("Latency wall", flop(limit.latency_wall_flop), help=TERMS["Latency wall"])
+    metrics.metric(
+        "Latency wall",
+        f"{limit.latency_wall} FLOP",
+        help=f"{TERMS['Latency wall']} {runs[selected.name].attrs['reason']}",
+    )
     if at_end.empty:
-        st.caption(f"MFU stays above {threshold}% of peak sustained up to the latency wall.")
+        st.caption(f"MFU stays above {threshold}% of peak sustained up to the end of the curve.")
     else:
         point = facts(at_end).iloc[0]
         st.caption(

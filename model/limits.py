@@ -44,7 +44,7 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
     Examples
     --------
     >>> from model import load_presets, simulate, training_limits
-    >>> h100 = load_presets()["GPU generations, dense"].configurations[-1]
+    >>> h100 = load_presets()["GPU generations, dense"].configurations[0]
     >>> limits = training_limits(simulate(h100))
     >>> f"{limits.linear_scaling_end_flop[0]:.2e}"
     '2.05e+28'

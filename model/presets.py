@@ -64,7 +64,7 @@ def load_presets() -> dict[str, Preset]:
     --------
     >>> presets = load_presets()
     >>> [configuration.name for configuration in presets["GPU generations, dense"].configurations]
-    ['V100', 'A100', 'H100']
+    ['H100', 'A100', 'V100']
     """
     return copy.deepcopy(_presets(_folder()))
 

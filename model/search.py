@@ -214,7 +214,7 @@ class Group:
         return time
 
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
-        """Every allowed split of TP and schedule of the degrees that could win yet, with a lower bound of its compute."""
+        """Every allowed split of TP and schedule of the degrees that could win yet, compute being a lower bound."""
         tp = self.clusters.twos[cluster] - dp - pp
         choices = self.microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         if not self.assumptions.zero_bubble:

@@ -146,7 +146,7 @@ def _mismatch(configuration: Configuration, shape: Shape, strategy: Strategy) ->
 
 
 def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
-    """The models before the first that no cluster trains in time, and the best strategy on the smallest cluster of each."""
+    """The models before the first that no cluster trains in time, and the best strategy of each on its smallest."""
     longest = deadline(configuration.assumptions)
     limit = longest / shapes.steps
     least_gpus = shapes.training_flop / (longest * configuration.gpu.flop_per_s)

@@ -53,12 +53,17 @@ def test_parallelism_has_a_panel_for_each_configuration_and_each_network_level()
 def test_headline_is_of_the_selected_configuration():
     app = page()
     before = headline(app)
-    app.selectbox(key="configuration").select("H100").run()
-    after = headline(app)
-    assert after["Linear scaling ends"] == "2.0 × 10²⁸ FLOP"
-    assert after["Latency wall"] == "2.7 × 10³¹ FLOP"
-    assert after["Parameters"] == "13.1 trillion"
-    assert before["Linear scaling ends"] == "2.8 × 10²⁷ FLOP"  # the V100's
+    assert before["Linear scaling ends"] == "2.0 × 10²⁸ FLOP"  # the H100's
+    assert before["Latency wall"] == "2.7 × 10³¹ FLOP"
+    assert before["Parameters"] == "13.1 trillion"
+    app.selectbox(key="configuration").select("V100").run()
+    assert headline(app)["Linear scaling ends"] == "2.8 × 10²⁷ FLOP"
+
+
+def test_a_curve_that_ends_with_the_sweep_claims_no_latency_wall():
+    limits = table(page(VIEWS[2], "Critical batch size"))["Latency wall (FLOP)"]
+    assert limits["DeepSeek"] == "≥ 2.4 × 10³⁶"
+    assert not limits.drop("DeepSeek").str.contains("≥").any()
 
 
 def test_table_lists_every_configuration_with_the_papers_numbers():
@@ -84,13 +89,13 @@ def test_threshold_moves_table_and_headline():
 
 def test_unticked_configurations_vanish():
     app = page(VIEWS[2])
-    assert list(table(app).index) == ["V100", "A100", "H100"]
+    assert list(table(app).index) == ["H100", "A100", "V100"]
     app.checkbox[0].uncheck().run()
     assert not app.exception
-    assert list(table(app).index) == ["A100", "H100"]
-    assert app.selectbox(key="configuration").options == ["A100", "H100"]
+    assert list(table(app).index) == ["A100", "V100"]
+    assert app.selectbox(key="configuration").options == ["A100", "V100"]
     app.checkbox[0].check().run()
-    assert list(table(app).index) == ["V100", "A100", "H100"]
+    assert list(table(app).index) == ["H100", "A100", "V100"]
 
 
 def test_ticks_outlive_a_look_at_another_preset():
@@ -99,7 +104,7 @@ def test_ticks_outlive_a_look_at_another_preset():
     other = next(title for title in model.load_presets() if title != DENSE)
     app.selectbox(key="preset").select(other).run()
     app.selectbox(key="preset").select(DENSE).run()
-    assert list(table(app).index) == ["V100", "H100"]
+    assert list(table(app).index) == ["H100", "V100"]
 
 
 def test_nothing_ticked_says_what_to_do():
@@ -118,7 +123,7 @@ def preset_of(monkeypatch):
 
     def install(**changes: dict) -> list[model.Configuration]:
         preset = model.load_presets()[DENSE]
-        h100 = preset.configurations[-1]
+        h100 = preset.configurations[0]
         configurations = tuple(
             h100.model_copy(update={"name": name} | {part: getattr(h100, part).model_copy(update=fields)})
             for name, (part, fields) in changes.items()
@@ -157,7 +162,9 @@ def test_a_curve_that_never_falls_to_the_threshold_says_so(preset_of):
         app = page(view)
         assert not app.exception, app.exception
         assert headline(app)["Linear scaling ends"] == headline(app)["Parameters"] == "—"
-        assert "MFU stays above 80% of peak sustained up to the latency wall." in [c.value for c in app.main.caption]
+        assert "MFU stays above 80% of peak sustained up to the end of the curve." in [
+            c.value for c in app.main.caption
+        ]
     assert table(page(VIEWS[2])).loc["Short", "Linear scaling ends (FLOP)"] == "—"
 
 

@@ -161,7 +161,7 @@ class TestShippedPresets:
     @pytest.mark.parametrize(
         ("title", "hardware"),
         [
-            ("GPU generations", ["V100 SXM", "A100 SXM", "H100 SXM"]),
+            ("GPU generations", ["H100 SXM", "A100 SXM", "V100 SXM"]),
             (
                 "Network technology",
                 [
@@ -282,13 +282,13 @@ class TestLoading:
     def test_what_a_caller_does_to_a_result_stays_with_the_caller(self):
         hardware, loaded = load_hardware(), load_presets()
         hardware["H100 SXM"].gpu.flop_per_clock_per_thread[16] = 1.0
-        loaded[TITLES[0]].configurations[2].gpu.flop_per_clock_per_thread[16] = 1.0
+        loaded[TITLES[0]].configurations[0].gpu.flop_per_clock_per_thread[16] = 1.0
         resolve(a_preset(gpu="H100 SXM")).configurations[0].gpu.flop_per_clock_per_thread[16] = 1.0
         hardware.pop("A100 SXM")
         loaded.clear()
         assert "A100 SXM" in load_hardware() and list(load_presets()) == TITLES, "a caller emptied the next one's dict"
         assert load_hardware()["H100 SXM"].gpu.flop_per_clock_per_thread[16] == 32, "a caller changed the catalogue"
-        h100 = load_presets()[TITLES[0]].configurations[2].gpu
+        h100 = load_presets()[TITLES[0]].configurations[0].gpu
         assert h100.flop_per_clock_per_thread[16] == 32, "a caller changed a preset"
 
     def test_a_loaded_preset_cannot_be_assigned_to(self):
