@@ -110,6 +110,14 @@ class Cost(NamedTuple):
         """The entries of a table at (row, column), times the scale of the case that asks."""
         return Cost(self.comm[row, column] * scale.comm[case], self.latency[row, column] * scale.latency[case])
 
+    def rows(self, scale: "Cost", row, case) -> "Cost":
+        """Whole rows of a table, times the scale of the case that asks: (rows, columns)."""
+        return Cost(self.comm[row] * scale.comm[case, None], self.latency[row] * scale.latency[case, None])
+
+    def reversed(self) -> "Cost":
+        """With the columns in reverse, which for usages are what each leaves of the last."""
+        return Cost(self.comm[:, ::-1], self.latency[:, ::-1])
+
     def times(self, scale: "Cost", case) -> "Cost":
         """Each cost, times the scale of its case."""
         return Cost(self.comm * scale.comm[case], self.latency * scale.latency[case])

@@ -59,14 +59,11 @@ class Refinement:
         interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
         return self.costs.pp_ep_floor(pp, shapes.sparsity[cluster], interleaving, n_layers), row[key]
 
-    def _dp(self, kind: Cost, i, usage) -> Cost:
-        return kind.pick(self.group.dp_scale, self.found.dp[i], usage, self.found.cluster[i])
+    def _dp(self, i, usage) -> Cost:
+        return self.costs.dp.at.pick(self.group.dp_scale, self.found.dp[i], usage, self.found.cluster[i])
 
-    def _tp(self, kind: Cost, i, usage) -> Cost:
-        return kind.pick(self.group.tp_scale, self.tp_row[i], usage, self.found.cluster[i])
-
-    def _pp_ep(self, kind: Cost, i, usage) -> Cost:
-        return kind.pick(self.group.pp_ep_scale, self.pp_ep_row[i], usage, self.found.cluster[i])
+    def _pp_ep(self, i, usage) -> Cost:
+        return self.pp_ep.at.pick(self.group.pp_ep_scale, self.pp_ep_row[i], usage, self.found.cluster[i])
 
     def _placed_tp(self, i, column) -> Cost:
         found, cluster = self.found, self.found.cluster[i]
@@ -82,28 +79,29 @@ class Refinement:
 
     def dp_usages(self, i):
         """The usage x of DP; TP, and PP and EP, each have at best all the rest."""
-        x, rest = self.usages, self.everything - self.usages
-        dp, tp, pp_ep = self.costs.dp.at, self.costs.tp.within, self.pp_ep.within
-        return x, True, (self._dp(dp, i, x), self._tp(tp, i, rest), self._pp_ep(pp_ep, i, rest))
+        group, i = self.group, i[:, 0]
+        cluster = self.found.cluster[i]
+        dp = self.costs.dp.at.rows(group.dp_scale, self.found.dp[i], cluster)
+        tp = self.costs.tp.within.reversed().rows(group.tp_scale, self.tp_row[i], cluster)
+        pp_ep = self.pp_ep.within.reversed().rows(group.pp_ep_scale, self.pp_ep_row[i], cluster)
+        return self.usages, True, (dp, tp, pp_ep)
 
     def tp_usages(self, i, x):
         """The usage y of TP; PP and EP have the rest."""
         y, rest = self.usages, self.everything - x - self.usages
-        dp, tp, pp_ep = self.costs.dp.at, self.costs.tp.at, self.pp_ep.at
-        possible = self.costs.space.fits[x, y]
-        return y, possible, (self._dp(dp, i, x), self._tp(tp, i, y), self._pp_ep(pp_ep, i, rest))
+        tp = self.costs.tp.at.rows(self.group.tp_scale, self.tp_row[i[:, 0]], self.found.cluster[i[:, 0]])
+        return y, self.costs.space.fits[x[:, 0]], (self._dp(i, x), tp, self._pp_ep(i, rest))
 
     def tp_placements(self, i, x, y):
         """The column of a pair of usages of TP_model and TP_ff that adds up to y."""
         column = self.costs.tp_pairs.of_usage[y[:, 0]]
-        pp_ep = self._pp_ep(self.pp_ep.at, i, self.everything - x - y)
-        return column, column >= 0, (self._dp(self.costs.dp.at, i, x), self._placed_tp(i, column), pp_ep)
+        pp_ep = self._pp_ep(i, self.everything - x - y)
+        return column, column >= 0, (self._dp(i, x), self._placed_tp(i, column), pp_ep)
 
     def pp_ep_placements(self, i, x, y, tp_column):
         """The column of a pair of usages of PP and EP that adds up to the rest."""
         column = self.costs.pp_ep_pairs.of_usage[self.everything - x[:, 0] - y[:, 0]]
-        dp, tp = self._dp(self.costs.dp.at, i, x), self._placed_tp(i, tp_column)
-        return column, column >= 0, (dp, tp, self._placed_pp_ep(i, column))
+        return column, column >= 0, (self._dp(i, x), self._placed_tp(i, tp_column), self._placed_pp_ep(i, column))
 
     def run(self, greedy: bool = False) -> None:
         """Place all that could win, or, if greedy, each candidate by what looks best at every stage."""
