@@ -4,6 +4,7 @@ All costs are of one word on one GPU: what they are multiplied by depends on the
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -44,14 +45,14 @@ class NetworkCosts:
     tp : CostTable
         Rows: `tp_row`, one for each d_ff / d_model, TP and TP_ff.
     tp_within : Cost
-        The least of `tp.within` over TP_ff. Rows: `tp_row` of a TP with its least TP_ff, over SPLITS.
+        The least of `tp.within` over TP_ff. Rows: `tp_within_row`.
     tp_or_more : Cost, shape (ratios, exponents of TP)
         The least that so large a TP, or any larger one, costs.
     """
 
     def __init__(self, network: Network, units: tuple[int, ...], ratios, most_dp: int, most_tp: int, most_ep: int):
         self.network = network
-        self.ratios = ratios
+        self.ratios = np.array(ratios)
         self.most_tp = most_tp
         self.space = usages(units)
         self.tp_pairs = pair_columns(units, MAX_EXPONENT)
@@ -62,9 +63,13 @@ class NetworkCosts:
         by_ratio = (cost[:, -1].reshape(len(ratios), -1)[:, ::-1] for cost in self.tp_within)
         self.tp_or_more = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
 
+    def tp_within_row(self, ratio, tp):
+        """Row of `tp_within` for the number of a ratio and the exponent of TP."""
+        return ratio * (self.most_tp + 1) + tp
+
     def tp_row(self, ratio, tp, tp_ff):
-        """Row of `tp` for the number of a ratio and exponents of TP and TP_ff."""
-        return (ratio * (self.most_tp + 1) + tp) * SPLITS + tp_ff - LEAST_TP_FF[tp]
+        """Row of `tp`, for the exponent of TP_ff besides."""
+        return self.tp_within_row(ratio, tp) * SPLITS + tp_ff - LEAST_TP_FF[tp]
 
     def _placed_dp(self, dp, usage) -> Cost:
         factors, possible = over_levels(self.space, usage, dp)
@@ -105,3 +110,16 @@ class NetworkCosts:
             experts_over_levels(self.space, pp_ep_pair.second[pp_ep_column], sparsity),
         )
         return [np.stack(factors, axis=-1) for factors, _ in placed]
+
+
+def network_costs(network, units, ratios: tuple[float, ...], most_dp: int, most_tp: int, most_ep: int) -> NetworkCosts:
+    """The costs for degrees of at most these exponents, and `ratios` of d_ff to d_model; the last few are kept."""
+    return _kept_costs(network, units, ratios, _rounded_up(most_dp), _rounded_up(most_tp), most_ep)
+
+
+def _rounded_up(exponent: int) -> int:
+    """To a multiple of 8, so that searches of other clusters find the same tables."""
+    return min(-(-exponent // 8) * 8, MAX_EXPONENT)
+
+
+_kept_costs = lru_cache(maxsize=32)(NetworkCosts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from model.columns import Columns
 from model.configuration import Configuration
-from model.costs import LARGEST_TP_FF, LEAST_TP_FF, SPLITS, NetworkCosts
+from model.costs import LARGEST_TP_FF, LEAST_TP_FF, SPLITS, network_costs
 from model.gpu import block_time, block_time_floor
 from model.incumbents import Candidates, Incumbents
 from model.integers import MAX_EXPONENT, POWERS_OF_TWO, first_divisors, odd_part, twos
@@ -134,7 +134,9 @@ class Group:
         )
         ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
         most_ep = int(twos(shapes.sparsity).max())
-        self.costs = NetworkCosts(configuration.network, units, ratios, self.most_dp, self.most_tp, most_ep)
+        self.costs = network_costs(
+            configuration.network, units, tuple(ratios.tolist()), self.most_dp, self.most_tp, most_ep
+        )
         self.microbatches, self.batch_kind = self._microbatches()
         one_f_one_b = self.microbatches[..., :MICROBATCH_CHOICES]
         self.most_microbatches = np.where(np.isfinite(one_f_one_b), one_f_one_b, 1).max(axis=-1)
@@ -198,7 +200,7 @@ class Group:
         weights = self.weights[cluster] / POWERS_OF_TWO[tp]
         usage = np.arange(len(self.costs.space))[:, None]
         dp_least = self.costs.dp.at.pick(self.dp_scale, dp, usage, cluster)
-        tp_row = self.ratio[cluster] * (self.most_tp + 1) + tp
+        tp_row = self.costs.tp_within_row(self.ratio[cluster], tp)
         tp_least = self.costs.tp_within.pick(self.tp_scale, tp_row, usage[::-1], cluster)
 
         def floor(zero_bubble: bool, microbatches, idle):

@@ -1,25 +1,19 @@
 """Sweeps, and single strategies, as data frames."""
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.cluster_size import smallest_clusters
 from model.configuration import Configuration, Shape, Strategy
 from model.scaling import Shapes, given_shape, sweep_shapes
-from model.search import Clusters, ClusterSearch
-from model.step import Steps, Strategies, deadline, step_times
+from model.step import Steps, Strategies, step_times
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST_CLUSTER_EXPONENT = 59
-LARGEST_CLUSTER = 2**63
 LEAST_MFU = 0.001
-FIRST_CLUSTERS = 8  # cluster sizes of each width that are looked at together with the other widths
-LIKELY = 0.65  # a floor of the step time below this share of the limit
-HARDLY = 0.85  # a floor, after a closer look, above this share
 
 
 def simulate(configuration: Configuration) -> "pd.DataFrame":
@@ -143,81 +137,6 @@ def _mismatch(configuration: Configuration, shape: Shape, strategy: Strategy) ->
     if pp == 1 and strategy.interleaving > 1:
         return f"interleaving is {strategy.interleaving}, but without pipeline parallelism (pp = 1) it must be 1"
     return None
-
-
-def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
-    """The models before the first that no cluster trains in time, and the best strategy of each on its smallest."""
-    longest = deadline(configuration.assumptions)
-    limit = longest / shapes.steps
-    least_gpus = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
-    exponents = np.arange(LARGEST_CLUSTER_EXPONENT + 1)
-    n_gpus = shapes.sparsity[:, None] * 2.0**exponents
-    to_try = (n_gpus >= least_gpus[:, None]) & (n_gpus < LARGEST_CLUSTER)
-    kernels_alone = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s
-    to_try &= np.logical_and.accumulate(kernels_alone < limit)[:, None]
-
-    def search(wanted: np.ndarray) -> tuple[ClusterSearch, np.ndarray, np.ndarray]:
-        width, exponent = np.nonzero(wanted)
-        return ClusterSearch(configuration, Clusters(shapes.take(width), exponent, limit[width])), width, exponent
-
-    solved = np.zeros(len(shapes), dtype=bool)
-    found = [(np.array([], dtype=int), Strategies.none(len(configuration.network)))]
-    if to_try.any():
-        first = to_try & (np.cumsum(to_try, axis=1) <= FIRST_CLUSTERS)
-        together, width, exponent = search(first)
-        for widths, strategies, refuted in _solve_together(together, width):
-            solved[widths] = True
-            found.append((widths, strategies))
-            to_try[width[refuted], exponent[refuted]] = False
-    while not solved.all():
-        alone = np.argmin(solved)
-        if not to_try[alone].any():
-            break
-        one, width, _ = search(to_try & (np.arange(len(shapes)) == alone)[:, None])
-        one.tighten(np.arange(len(width)))
-        index, strategies = one.best(np.nonzero(one.floor < limit[alone])[0])
-        if len(index) == 0:
-            break
-        solved[alone] = True
-        found.append((np.array([alone]), strategies.take(np.array([0]))))
-    widths = np.concatenate([widths for widths, _ in found])
-    order = np.argsort(widths)[: np.argmin([*solved, False])]
-    return widths[order], Strategies.concatenated([strategies for _, strategies in found]).take(order)
-
-
-def _solve_together(search: ClusterSearch, width: np.ndarray) -> Iterator[tuple[np.ndarray, Strategies, np.ndarray]]:
-    """Widths that are trained in time, the strategy of each on its smallest such cluster, and the clusters that fail.
-
-    The clusters, ascending by width and size, are looked at a few of each width at a time, the next one with one that
-    will hardly do, until that solves no more widths.
-    """
-    limit = search.limit
-    waiting = search.floor < limit
-    yield np.array([], dtype=int), search.none, np.nonzero(~waiting)[0]
-    likely = search.floor < LIKELY * limit
-    progress = True
-    while progress:
-        looked_at = np.nonzero(waiting & (_before(waiting & likely, width) < 1))[0]
-        search.tighten(looked_at)
-        possible = waiting & (search.floor < limit)
-        hopeful = possible & (search.floor < HARDLY * limit)
-        chosen = looked_at[(possible & (_before(hopeful, width) < 1))[looked_at]]
-        index, strategies = search.best(chosen)
-        widths, smallest = np.unique(width[index], return_index=True)
-        yield (
-            widths,
-            strategies.take(smallest),
-            np.setdiff1d(np.union1d(chosen, np.nonzero(waiting & ~possible)[0]), index),
-        )
-        waiting = possible & ~np.isin(width, widths)
-        waiting[chosen] = False
-        progress = len(widths) > 0 and waiting.any()
-
-
-def _before(marked: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """How many clusters of the same width are marked before each."""
-    count = np.concatenate([[0], np.cumsum(marked)])
-    return count[:-1] - count[np.searchsorted(width, width)]
 
 
 def frame(configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps) -> "pd.DataFrame":
