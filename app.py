@@ -154,21 +154,21 @@ def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.Lay
     return finished(alt.layer(rules, labels, lines, diamonds, dots.add_params(nearest)), 440)
 
 
-def degrees_chart(frame, colour: str, flop_ticks: list[float], degree_ticks: list[float]) -> alt.LayerChart:
-    """The degrees in the columns DP, TP, PP and EP against training compute."""
+def degrees_chart(frame, kinds: list[str], colour: str, flop_ticks: list[float], degree_ticks) -> alt.LayerChart:
+    """The degrees in the columns `kinds` against training compute."""
     words = facts(frame)
     degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-16)
     base = (
-        alt.Chart(words.join(frame[["training_flop", *DEGREES]]))
-        .transform_fold(list(DEGREES), as_=["kind", "degree"])
+        alt.Chart(words.join(frame[["training_flop", *kinds]]))
+        .transform_fold(kinds, as_=["kind", "degree"])
         .transform_calculate(
             line="datum.kind",
             spoken="datum.kind + ' ' + format(datum.degree, ',') + ' at ' + datum['Training compute']",
         )
         .encode(flop_axis("training_flop", flop_ticks), degree, color=alt.value(colour))
     )
-    dashes = alt.Scale(domain=list(DEGREES), range=DEGREE_DASHES)
-    shapes = alt.Scale(domain=list(DEGREES), range=DEGREE_SHAPES)
+    dashes = alt.Scale(domain=kinds, range=DEGREE_DASHES)
+    shapes = alt.Scale(domain=kinds, range=DEGREE_SHAPES)
     legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=1, labelFontSize=13, padding=0)
     lines = base.mark_line(strokeWidth=1.5, aria=False).encode(alt.StrokeDash("line:N", scale=dashes, legend=None))
     dots = base.mark_point(filled=True, size=40, opacity=1).encode(
@@ -236,8 +236,10 @@ def limits_table(limits, styles: Styles) -> pd.DataFrame:
         }
     )
     names = {
-        "Configuration": [f"{swatch(styles[name])}\u2002{plain(name)}" for name in limits["configuration"]],
-        "GPU": limits["gpu"].map(plain),
+        "Configuration": [
+            f"{swatch(styles[name])}\u2002{plain(name)}".replace(" ", "\u00a0") for name in limits["configuration"]
+        ],
+        "GPU": [plain(gpu).replace(" ", "\u00a0") for gpu in limits["gpu"]],
     }
     unbroken = numbers.map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
     return pd.DataFrame(names).join(unbroken)
@@ -368,6 +370,7 @@ if parallelism.open:
     with parallelism:
         flop_ticks = decades(results["training_flop"])
         degree_ticks = decades(*(results[column] for column in DEGREES.values()))
+        kinds = [kind for kind in DEGREES if kind != "EP" or results["sparsity"].max() > 1]
         st.markdown("**Degrees of parallelism** of the fastest strategy", help=meaning_of(*DEGREES))
         panels = st.grid(2, min_column_width=340, border=True)
         for name in feasible:
@@ -375,8 +378,8 @@ if parallelism.open:
             with panels.cell():
                 st.markdown(f"{swatch(styles[name])}\u2002**{plain(name)}**")
                 st.altair_chart(
-                    degrees_chart(whole, styles[name][0], flop_ticks, degree_ticks),
-                    alt=f"Degrees of data, tensor, pipeline and expert parallelism of {name} against training compute, "
+                    degrees_chart(whole, kinds, styles[name][0], flop_ticks, degree_ticks),
+                    alt=f"Degrees of parallelism ({', '.join(kinds)}) of {name} against training compute, "
                     "both on logarithmic scales.",
                 )
         st.markdown(f"**{plain(selected.name)} over the levels of its network**", help=TERMS["Network level"])
@@ -385,7 +388,7 @@ if parallelism.open:
             with panels.cell():
                 st.markdown(f"**{level}**")
                 st.altair_chart(
-                    degrees_chart(at_level, styles[selected.name][0], flop_ticks, degree_ticks),
+                    degrees_chart(at_level, kinds, styles[selected.name][0], flop_ticks, degree_ticks),
                     alt=f"The same degrees of {selected.name} over one network level. {level}",
                 )
 
@@ -399,9 +402,9 @@ if maximum.open:
             limits_table(limits, styles), border="horizontal", alt="Limits of each configuration at the threshold."
         )
         st.caption(
-            "Parameters, GPUs, parallelism and MFU are those where linear scaling ends. Curves are jagged, "
-            "for sizes are round numbers: *last above* is the last training run above the threshold, *crosses again* "
-            "whether MFU rises above it once more."
+            "Parameters, GPUs, parallelism and MFU are those where linear scaling ends. Curves are jagged, because "
+            "models and clusters come in round sizes: *last above* is the last training run above the threshold, "
+            "*crosses again* whether MFU rises above it once more. ≥: the sweep ends before a wall."
         )
 
 with st.expander("What the words mean", icon=":material/menu_book:"):

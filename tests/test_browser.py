@@ -71,7 +71,7 @@ def test_tabs_show_their_charts_and_stay_in_the_address(visit):
     open_tab(page, "Parallelism")
     panels = len(configurations) + len(configurations[0].network)
     expect(page.locator(".stVegaLiteChart svg.marks:visible")).to_have_count(panels)
-    expect(page.locator(CURVES)).to_have_count(4 * panels)  # DP, TP, PP and EP in each
+    expect(page.locator(CURVES)).to_have_count(3 * panels)  # DP, TP and PP in each
 
     open_tab(page, "Maximum training compute")
     rows = page.locator("[data-testid=stTable] tbody tr:visible").all_inner_texts()
@@ -80,6 +80,14 @@ def test_tabs_show_their_charts_and_stay_in_the_address(visit):
 
     open_tab(page, "Utilization")
     assert drawn_points(page, DENSE) == expected_points(DENSE)
+
+
+def test_experts_are_drawn_where_there_are_any(visit):
+    page = visit(preset="GPU generations, sparse")
+    open_tab(page, "Parallelism")
+    preset = load_presets()["GPU generations, sparse"]
+    panels = len(preset.configurations) + len(preset.configurations[0].network)
+    expect(page.locator(CURVES)).to_have_count(4 * panels)  # DP, TP, PP and EP in each
 
 
 def test_numbers_on_axes_have_superscripts(visit):
@@ -163,8 +171,8 @@ def test_a_configuration_has_one_colour_and_it_stands_out(visit, scheme):
     for colour in sidebar:
         assert contrast(colour, background) >= 3, (colour, background)
     open_tab(page, "Parallelism")
-    whole = colours(page, CURVES, "stroke")[: 4 * len(sidebar)]
-    assert whole == [colour for colour in sidebar for _ in range(4)]
+    whole = colours(page, CURVES, "stroke")[: 3 * len(sidebar)]
+    assert whole == [colour for colour in sidebar for _ in range(3)]
 
 
 def test_charts_speak_to_screen_readers_and_in_words(visit):

@@ -158,9 +158,7 @@ def test_the_largest_run_on_gtx_580():
 
 def test_latency_wall_of_the_article():
     """If this fails, the article's arithmetic for the latency wall is not reproduced."""
-    params, training_flop = latency_wall(
-        training_s=3.154e7 / 4, batch_tokens=4e6, n_layers=120, latency_s=9e-6
-    )
+    params, training_flop = latency_wall(training_s=3.154e7 / 4, batch_tokens=4e6, n_layers=120, latency_s=9e-6)
     assert f"{params:.2e}" == "3.65e+14"
     assert f"{training_flop:.2e}" == "1.60e+31"
 
