@@ -20,6 +20,7 @@ from pydantic import (
 MAX_D_MODEL = 2**24
 TOKENS_DEFAULT = 2048 * 2048
 FLOP_REFERENCE = 3e23
+MOST_USAGES = 512  # ways to share the inner levels' units out that a search goes through in a second or two
 
 
 class Schema(BaseModel):
@@ -312,6 +313,13 @@ def _check_sizes(network: tuple[NetworkLevel, ...]) -> tuple[NetworkLevel, ...]:
         raise ValueError(
             f"network.{len(network) - 1}.size is {network[-1].size}, "
             "but the outermost level has no size: it joins the rest"
+        )
+    usages = math.prod(level.size.bit_length() for level in network[:-1])
+    if usages > MOST_USAGES:
+        sizes = " × ".join(str(level.size) for level in network[:-1])
+        raise ValueError(
+            f"the levels' sizes, {sizes}, give {usages} ways to share a level's units out, more than the {MOST_USAGES} "
+            "that are searched: make the largest smaller, or leave a level out"
         )
     return network
 

@@ -275,6 +275,12 @@ class TestConfiguration:
         document = changed(CONFIGURATION, ("gpu", "sm_count"), 0) | {"name": "", "sweep": {"d_model_min": 0}}
         assert set(refusals(Configuration, document)) == {"gpu.sm_count", "name", "sweep.d_model_min"}
 
+    def test_network_whose_search_would_take_minutes_is_refused_with_the_reason_and_the_fix(self):
+        network = [INNER | {"size": 4096}] * 3 + [OUTER]
+        (message,) = refusals(Configuration, CONFIGURATION | {"network": network}).values()
+        assert "4096 × 4096 × 4096, give 2197 ways" in message, "the message lacks the reason"
+        assert "make the largest smaller" in message, "the message lacks the fix"
+
     def test_networks_of_one_to_four_levels_are_accepted(self):
         for inner in range(4):
             network = Configuration.model_validate(CONFIGURATION | {"network": [INNER] * inner + [OUTER]}).network

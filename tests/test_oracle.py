@@ -105,10 +105,9 @@ def networks(
     return tuple(levels)
 
 
-def assumptions(months: st.SearchStrategy[float] = st.just(3.0)) -> st.SearchStrategy[Assumptions]:
+def assumptions() -> st.SearchStrategy[Assumptions]:
     return st.builds(
         Assumptions,
-        training_months=months,
         overlap_tp=st.booleans(),
         overlap_pp=st.booleans(),
         overlap_dp=st.booleans(),
@@ -206,8 +205,10 @@ def count_placed(configuration: Configuration, shape: oracle.Shape, n_gpus: int)
 
 
 @st.composite
-def clusters_for_brute_force(draw, configuration: Configuration, most_twos: int) -> tuple[Shape, int]:
-    """A model and an exponent of the cluster's size, with many strategies but not too many placed ones."""
+def clusters_for_brute_force(
+    draw, configuration: Configuration, most_twos: int, enough: int = MOST_PLACED
+) -> tuple[Shape, int]:
+    """A model and the exponent of a cluster's size, with many strategies, but no more than are enough."""
     twos = [draw(st.integers(most // 3, most)) for most in (most_twos, most_twos + 2, most_twos, most_twos + 4)]
     odds = [
         draw(st.sampled_from(odd)) for odd in ((1, 1, 16, 37, 75), (1, 3, 11, 101), (1, 1, 3, 5, 9), (1, 3, 27, 1001))
@@ -216,7 +217,7 @@ def clusters_for_brute_force(draw, configuration: Configuration, most_twos: int)
     sparsity = draw(st.sampled_from([1, 1, 1, 2, 3, 4, 8, 9, 12, 64, 72]))
     shape = Shape(d_model=d_model, d_ff=d_ff, n_layers=n_layers, sparsity=sparsity, batch_tokens=sparsity * sequences)
     exponent = draw(st.integers(sum(twos) // 4, (3 * sum(twos) + 3) // 4))
-    while count_placed(configuration, oracle.complete(configuration, shape), sparsity << exponent) > MOST_PLACED:
+    while count_placed(configuration, oracle.complete(configuration, shape), sparsity << exponent) > enough:
         exponent -= 1
     return shape, exponent
 
@@ -333,19 +334,16 @@ def test_search_breaks_ties_as_the_spec_does(gpu, assumptions, inner_levels, dat
 
 # --- whole sweeps -----------------------------------------------------------------------------------------------------
 
-GRID = [width for width in sorted({odd << shift for odd in range(1, 16, 2) for shift in range(11)}) if width >= 64]
+GRID = [width for width in sorted({odd << shift for odd in range(1, 16, 2) for shift in range(13)}) if width >= 64]
 
 
 @st.composite
 def sweeps(draw) -> Sweep:
-    """Up to three widths, from a random one on, sometimes not one of the grid."""
-    least = draw(st.sampled_from(GRID[:-3])) - draw(st.sampled_from([0, 0, 0, 1]))
-    later = [width for width in GRID if width >= least]
-    return Sweep(
-        d_model_min=max(64, least),
-        d_model_max=later[draw(st.integers(0, 2))],
-        d_model_multiple=draw(st.sampled_from([1, 1, 1, 2, 3, 256])),
-    )
+    """A few widths, from a random one on, sometimes between those of the grid."""
+    first = draw(st.integers(0, len(GRID) - 5))
+    least = max(64, GRID[first] - draw(st.sampled_from([0, 0, 0, 1])))
+    largest = GRID[first + draw(st.sampled_from([0, 1, 2, 3, 4]))]
+    return Sweep(d_model_min=least, d_model_max=largest, d_model_multiple=draw(st.sampled_from([1, 1, 1, 2, 3, 256])))
 
 
 @st.composite
@@ -385,35 +383,33 @@ def scaling_laws() -> st.SearchStrategy[ScalingLaws]:
     )
 
 
+@st.composite
+def configurations(draw) -> Configuration:
+    """Everything random; the time is such that clusters from a fraction of a GPU to a million of them are needed."""
+    gpu, laws, sweep = draw(gpus()), draw(scaling_laws()), draw(sweeps())
+    whole = Configuration(
+        name="Random",
+        gpu=gpu,
+        network=draw(networks(depths=(1, 2, 3)) | networks(depths=(3, 4), level_sizes=(2, 4, 8))),
+        scaling=laws,
+        assumptions=draw(assumptions()),
+        sweep=sweep,
+    )
+    gpu_seconds = oracle.shape_of(whole, sweep.d_model_max).training_flop / oracle.rates(gpu).flops
+    months = gpu_seconds / draw(log_uniform(0.1, 2**20)) * 12 / oracle.SECONDS_PER_YEAR
+    in_time = whole.assumptions.model_copy(update={"training_months": min(max(months, 1e-300), 1200.0)})
+    return whole.model_copy(update={"assumptions": in_time})
+
+
 EQUAL = (
-    "d_model",
-    "d_ff",
-    "n_layers",
-    "sparsity",
-    "batch_tokens",
-    "n_gpus",
-    "dp",
-    "tp",
-    "tp_ff",
-    "pp",
-    "ep",
-    "schedule",
+    *("d_model", "d_ff", "n_layers", "sparsity", "batch_tokens", "n_gpus"),
+    *("dp", "tp", "tp_ff", "pp", "ep", "schedule"),
 )
 CLOSE = ("params", "active_params", "dataset_tokens", "training_flop", "steps", "step_s", "training_s", "mfu")
 
 
-@examples(120)
-@given(
-    st.builds(
-        Configuration,
-        name=st.just("Random"),
-        gpu=gpus(),
-        network=networks(depths=(1, 2, 3)) | networks(depths=(3, 4), level_sizes=(2, 4, 8)),
-        scaling=scaling_laws(),
-        assumptions=assumptions(log_uniform(1e-9, 1200)),
-        sweep=sweeps(),
-    )
-)
+@examples(150)
+@given(configurations())
 def test_sweeps_are_the_oracles(configuration):
     """If this fails, a law, the smallest cluster, the end of the sweep, or the choice of strategies is wrong."""
     expected = oracle.simulate(configuration)
