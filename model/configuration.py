@@ -7,10 +7,12 @@ import math
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -24,14 +26,13 @@ MOST_USAGES = 512  # ways to share the inner levels' units out that a search goe
 
 
 class Schema(BaseModel):
-    """Frozen, closed to unknown fields, strict about types; infinities travel through JSON as strings."""
+    """Frozen, closed to unknown fields, strict about types."""
 
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
-        ser_json_inf_nan="strings",
     )
 
 
@@ -49,6 +50,16 @@ def _infinity_from_text(value: Any) -> Any:
     return math.inf if value in ("Infinity", "inf") else value
 
 
+def _infinity_to_text(value: float) -> float | str:
+    return "Infinity" if value == math.inf else value
+
+
+def _infinite_if_huge(value: float) -> float:
+    if MOST_BANDWIDTH < value < math.inf:
+        raise ValueError(f"should be at most {MOST_BANDWIDTH:g}, or infinite")
+    return value
+
+
 def _bits_from_text(value: Any) -> Any:
     """Object keys are always text in JSON."""
     if isinstance(value, dict):
@@ -57,10 +68,17 @@ def _bits_from_text(value: Any) -> Any:
 
 
 # Bounds wide enough for any machine and narrow enough that no product of quantities overflows a float.
-Bandwidth = Annotated[float, Field(ge=1e3, le=1e21)]
+MOST_BANDWIDTH = 1e21
+Bandwidth = Annotated[float, Field(ge=1e3, le=MOST_BANDWIDTH)]
 Bytes = Annotated[float, Field(ge=1e3, le=1e18)]
 Latency = Annotated[float, Field(ge=0, le=10)]
-LevelBandwidth = Annotated[float, Field(allow_inf_nan=True, ge=1e3), BeforeValidator(_infinity_from_text)]
+LevelBandwidth = Annotated[
+    float,
+    Field(allow_inf_nan=True, ge=1e3),
+    BeforeValidator(_infinity_from_text),
+    AfterValidator(_infinite_if_huge),
+    PlainSerializer(_infinity_to_text, when_used="json"),
+]
 Degree = Annotated[int, Field(ge=1, le=2**62)]
 Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
@@ -340,8 +358,8 @@ class Configuration(Schema):
 class Hardware(Schema):
     """An entry of the hardware catalogue."""
 
-    gpu: Gpu
-    network: Network
+    gpu: Gpu = field("GPU", "The accelerator.")
+    network: Network = field("Network", "Levels of the network, innermost first.")
 
     _sizes = field_validator("network")(_check_sizes)
 
@@ -407,6 +425,6 @@ def error_messages(error: ValidationError) -> dict[str, str]:
     """What is wrong with each refused field, by its dotted path, with the value it got."""
     return {
         ".".join(str(part) for part in detail["loc"])
-        or "configuration": f"{detail['msg']}; got {detail['input']!r:.80}"
+        or "configuration": f"{detail['msg'].removeprefix('Value error, ')}; got {detail['input']!r:.80}"
         for detail in error.errors(include_url=False)
     }

@@ -47,7 +47,7 @@ def complete_output(preset_title: str, configurations: Iterable[Configuration], 
     output = {
         "schema_version": SCHEMA_VERSION,
         "preset": preset_title,
-        "configurations": [json.loads(configuration.model_dump_json()) for configuration in configurations],
+        "configurations": [configuration.model_dump(mode="json") for configuration in configurations],
         "results": results,
     }
     return json.dumps(output, allow_nan=False, ensure_ascii=False, indent=1)

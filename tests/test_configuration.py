@@ -326,6 +326,10 @@ class TestInfinity:
     def test_infinite_bandwidth_is_accepted(self, value):
         assert NetworkLevel.model_validate(INNER | {"bandwidth": value}).bandwidth == math.inf
 
+    @pytest.mark.parametrize("value", [1e22, 1e300])
+    def test_a_finite_bandwidth_beyond_all_bounds_is_refused(self, value):
+        assert refusals(NetworkLevel, INNER | {"bandwidth": value})["bandwidth"].startswith("should be at most 1e+21")
+
     @pytest.mark.parametrize("value", ["-Infinity", "NaN", "infinite", "1e9"])
     def test_other_text_is_no_bandwidth(self, value):
         assert f"got {value!r}" in refusals(NetworkLevel, INNER | {"bandwidth": value})["bandwidth"]
