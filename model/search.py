@@ -253,7 +253,7 @@ class Group:
 
     def best_first(self, found: Candidates) -> Candidates:
         """Each cluster's most promising candidate, then each one's second, and so on."""
-        order = np.lexsort((self._floor(found)[0], found.cluster))
+        order = np.lexsort((found.rank, _coarse(self._floor(found)[0]), found.cluster))
         return found.take(order[np.argsort(_position(found.cluster[order]), kind="stable")])
 
     def _fits_memory(self, found: Candidates):
@@ -291,7 +291,8 @@ class Group:
         cluster, dp = cluster[pair], dp[pair]
         time = self.degrees_floor(cluster, dp, pp)
         below = np.nonzero(time < limit[cluster])[0]
-        below = below[np.lexsort((time[below], cluster[below]))]
+        tp = tp_pp[pair] - pp
+        below = below[np.lexsort((tp[below], _coarse(time[below]), cluster[below]))]
         self.degrees = cluster[below], dp[below], pp[below], time[below]
         floor = np.full(len(limit), np.inf)
         np.minimum.at(floor, cluster, time)
@@ -329,6 +330,11 @@ class Group:
             self.shapes.sparsity[found.cluster],
         )
         return found.cluster, Strategies(*degrees, found.microbatches, found.interleaving, found.zero_bubble)
+
+
+def _coarse(time: np.ndarray) -> np.ndarray:
+    """Times so rounded that those which tie are mostly equal, for ordering."""
+    return time.astype(np.float32)
 
 
 def _position(group: np.ndarray) -> np.ndarray:

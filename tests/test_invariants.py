@@ -332,16 +332,12 @@ def test_no_pipeline_is_cheaper_than_its_floor(network, data):
 
 # --- the form of results ----------------------------------------------------------------------------------------------
 
-# As in the design, in order.
-COLUMNS = (
-    """
-configuration, gpu, d_model, d_ff, n_layers, sparsity, params, active_params, dataset_tokens, batch_tokens, training_flop,
-n_gpus, training_s, mfu, fraction_of_peak, dp, tp, tp_model, tp_ff, pp, ep, interleaving, microbatches, schedule,
-dp_levels, tp_model_levels, tp_ff_levels, pp_levels, ep_levels, step_s, steps,
-compute_s, tp_comm_s, pp_ep_comm_s, dp_comm_s, pipeline_latency_s, dp_latency_s, bubble
-""".replace("\n", " ")
-    .strip()
-    .split(", ")
+COLUMNS = (  # as in the design, in order
+    *("configuration", "gpu", "d_model", "d_ff", "n_layers", "sparsity", "params", "active_params", "dataset_tokens"),
+    *("batch_tokens", "training_flop", "n_gpus", "training_s", "mfu", "fraction_of_peak"),
+    *("dp", "tp", "tp_model", "tp_ff", "pp", "ep", "interleaving", "microbatches", "schedule"),
+    *("dp_levels", "tp_model_levels", "tp_ff_levels", "pp_levels", "ep_levels", "step_s", "steps"),
+    *("compute_s", "tp_comm_s", "pp_ep_comm_s", "dp_comm_s", "pipeline_latency_s", "dp_latency_s", "bubble"),
 )
 WHOLE = {
     *("d_model", "d_ff", "n_layers", "sparsity", "batch_tokens", "n_gpus", "interleaving", "microbatches"),
@@ -353,7 +349,16 @@ SMALL = variant(H100, sweep={"d_model_min": 12288, "d_model_max": 14336})
 EMPTY = {
     "no width": variant(H100, sweep={"d_model_min": 12289, "d_model_max": 12290}),
     "no time": variant(H100, assumptions={"training_months": 1e-9}),
-    "no memory": variant(H100, gpu=H100.gpu.model_copy(update={"hbm_bytes": 1e3})),
+    "no memory": variant(
+        H100,
+        gpu=H100.gpu.model_copy(update={"hbm_bytes": 1e3}),
+        scaling={
+            "depth": {"law": "fixed", "n_layers": 1},
+            "batch": {"law": "constant", "tokens": 1},
+            "sequence_length": 1,
+        },
+        sweep={"d_model_min": 832, "d_model_max": 832, "d_model_multiple": 1},
+    ),
 }
 PINNED = (
     Shape(d_model=12288, d_ff=49152, n_layers=96, sparsity=4, batch_tokens=2**22),
@@ -372,7 +377,7 @@ PINNED = (
 def test_columns_are_those_of_the_design(frame):
     """If this fails, code that reads a result by the design finds a column missing, moved or of another type."""
     frame = frame()
-    assert list(frame.columns) == COLUMNS
+    assert tuple(frame.columns) == COLUMNS
     for name in COLUMNS:
         if name in WHOLE:
             assert frame[name].dtype == np.int64, name
@@ -400,6 +405,11 @@ def test_an_infeasible_configuration_is_an_empty_frame_with_a_reason(name):
     assert ("no width" in frame.attrs["reason"]) == (name == "no width")
 
 
+def test_memory_alone_can_make_a_configuration_infeasible():
+    """If this fails, the curve above is empty for another reason, and memory may not be looked at."""
+    assert len(simulate(variant(EMPTY["no memory"], gpu=H100.gpu))) == 1
+
+
 def test_a_curve_says_why_it_ends():
     """If this fails, a sweep that is cut short looks like the latency wall, or the other way round."""
     stops = {
@@ -425,7 +435,7 @@ def test_frames_concatenate():
     full = simulate(SMALL)
     parts = [full, *map(simulate, EMPTY.values()), evaluate(SMALL, *PINNED), simulate(variant(SMALL, name="Other"))]
     whole = pd.concat(parts, ignore_index=True)
-    assert list(whole.columns) == COLUMNS
+    assert tuple(whole.columns) == COLUMNS
     pd.testing.assert_series_equal(whole.dtypes, full.dtypes)
     assert whole["configuration"].tolist() == ["H100", "H100", "H100", "Other", "Other"]
 
@@ -514,7 +524,7 @@ def test_a_threshold_out_of_range_is_refused(threshold):
 @pytest.mark.parametrize(
     ("field", "change"),
     [
-        ("dp", {name: (1, 1, 1) for name in DEGREES}),
+        ("dp", dict.fromkeys(DEGREES, (1, 1, 1))),
         ("dp", {"dp": (1024, 1024)}),
         ("tp_model", {"tp_model": (16384, 1)}),
         ("tp_ff", {"tp_ff": (8, 8192)}),

@@ -1,4 +1,4 @@
-"""The array engine against the plain scalar implementation in `oracle.py`, on random machines, models and strategies.
+"""The array engine against the plain scalar implementation, `oracle.py`, on random machines, models and strategies.
 
 The same few hundred examples every time; `EXAMPLES=20 pytest tests/test_oracle.py --hypothesis-seed=1` tries 20 times as
 many, other ones for every seed.
@@ -143,7 +143,7 @@ def test_matmul_times_are_the_oracles(gpu, products, weight_gradient):
 @examples(200)
 @given(gpus(), st.lists(st.tuples(sizes(2**23), sizes(2**21), sizes(2**24)), min_size=1, max_size=50))
 def test_layer_times_are_the_oracles(gpu, layers):
-    """If this fails, the six matmuls of a layer do not add up to its time, or cutting a matrix once for all is wrong."""
+    """If this fails, the six matmuls of a layer do not add up to its time, or cutting its matrix only once is wrong."""
     expected = [oracle.layer_time(oracle.rates(gpu), *layer) for layer in layers]
     np.testing.assert_allclose(block_time(gpu, *np.array(layers, dtype=float).T), expected, rtol=TIE, atol=0)
 
@@ -223,7 +223,7 @@ def clusters_for_brute_force(
 
 
 def search(configuration: Configuration, shapes: list[Shape], twos: list[int], limit: list[float]):
-    """The engine's choice for clusters of sparsity · 2^twos GPUs: strategies by number, and floors of all step times."""
+    """The engine's choices for clusters of sparsity · 2^twos GPUs, by their numbers, and floors of the step times."""
     clusters = Clusters(
         Shapes.concatenated([given_shape(configuration, shape) for shape in shapes]), np.array(twos), np.array(limit)
     )

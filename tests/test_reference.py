@@ -1,4 +1,4 @@
-"""The engine against the specification's own numbers: its reference tables, section 7's results, section 6's closed forms."""
+"""The engine against the specification's own numbers: reference tables, results to land on, closed forms."""
 
 import json
 from pathlib import Path
@@ -84,7 +84,7 @@ def curve(request) -> tuple[dict, pd.DataFrame]:
 
 
 def test_curve_has_the_reference_models_and_clusters(curve):
-    """If this fails, a scaling law, the sweep, its end or the choice of the smallest cluster is wrong (sections 1, 5)."""
+    """If this fails, a scaling law, the sweep, its end or the choice of the smallest cluster is wrong."""
     case, ours = curve
     exact = ["d_model", "n_layers", "sparsity", "batch_tokens", "training_flop", "n_gpus"]
     theirs = pd.DataFrame(case["rows"])
@@ -149,7 +149,7 @@ def test_the_largest_run_on_gtx_580():
     end = training_limits(frame).iloc[0]
     assert (end["n_gpus"], end["dp"], end["pp"], end["tp"], end["ep"]) == (16_777_216, 1024, 32, 512, 1)
     row = frame[frame["training_flop"] == end["linear_scaling_end_flop"]].iloc[0]
-    assert {row["tp_model"], row["tp_ff"]} == {16, 32}
+    assert (row["tp_model"], row["tp_ff"]) == (16, 32)
     assert f"{end['n_gpus'] * preset.gpu.price_usd:.1e}" == "5.0e+09"
 
 
