@@ -173,7 +173,8 @@ class Group:
         least_tp = np.maximum(tp_pp - self.layer_twos[cluster], 0)
         memory = memory_bytes(shapes.params[cluster], POWERS_OF_TWO[dp], self.gpu.word_bytes)
         fits = memory <= clusters.n_gpus[cluster] * self.gpu.hbm_bytes
-        allowed = fits & (dp <= self.batch_twos[cluster]) & (tp_pp >= 0) & (least_tp <= self.tp_twos[cluster])
+        divides = (shapes.batch_tokens % shapes.sparsity == 0)[cluster] & (dp <= self.batch_twos[cluster])
+        allowed = fits & divides & (tp_pp >= 0) & (least_tp <= self.tp_twos[cluster])
         dp_least = self.costs.dp.within.pick(self.dp_scale, dp, -1, cluster)
         tp_least = self.costs.tp_or_more.pick(
             self.tp_scale, self.ratio[cluster], np.minimum(least_tp, self.most_tp), cluster

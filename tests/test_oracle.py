@@ -1,20 +1,21 @@
 """The array engine against the plain scalar implementation, `oracle.py`, on random machines, models and strategies.
 
-The same few hundred examples every time; `EXAMPLES=20 pytest tests/test_oracle.py --hypothesis-seed=1` tries 20 times as
-many, other ones for every seed.
+The same few hundred examples every time. `EXAMPLES=20 pytest tests/test_oracle.py --hypothesis-seed=1` tries 20 times
+as many, other ones for every seed.
 """
 
 import math
 import os
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 import oracle
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from model import Configuration, Gpu, NetworkLevel, Shape, Strategy, evaluate, matmul_time, simulate
+from model import Configuration, Gpu, NetworkLevel, Shape, Strategy, evaluate, load_hardware, matmul_time, simulate
 from model.configuration import Assumptions, ScalingLaws, Sweep
 from model.gpu import block_time
 from model.scaling import Shapes, given_shape
@@ -146,6 +147,40 @@ def test_layer_times_are_the_oracles(gpu, layers):
     """If this fails, the six matmuls of a layer do not add up to its time, or cutting its matrix only once is wrong."""
     expected = [oracle.layer_time(oracle.rates(gpu), *layer) for layer in layers]
     np.testing.assert_allclose(block_time(gpu, *np.array(layers, dtype=float).T), expected, rtol=TIE, atol=0)
+
+
+def exact_tile(m: int, n: int, cap: float, w: float) -> tuple[float, float]:
+    """`oracle.tile`, exact where the matrix is cut one way only: `r > 1` and `q > 1` are then not up to rounding."""
+    count = math.ceil(Fraction(m * n) * Fraction(w) / Fraction(cap))
+    if m * count <= n:
+        return 1, count
+    if n * count <= m:
+        return count, 1
+    return plain_tile(m, n, cap, w)
+
+
+plain_tile = oracle.tile
+
+
+@examples(200)
+@given(gpus(), st.lists(st.tuples(st.integers(1, 500), sizes(2**23), sizes(2**16)), min_size=1, max_size=50))
+@example(load_hardware()["H100 SXM"].gpu, [(240, 5120, 512)])
+def test_narrow_matrices_are_cut_one_way_only(gpu, products):
+    """If this fails, matrices that are cut one way count traffic of a cut the other way: 1.0000000000000002 tiles."""
+    gpu = gpu.model_copy(update={"distributed_shared_memory": True})
+    rates = oracle.rates(gpu)
+    narrow, wide, tokens = np.array(products, dtype=float).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(oracle, "tile", exact_tile)
+        for weight_gradient in (False, True):
+            for turned, (d1, d2) in enumerate([(narrow, wide), (wide, narrow)]):
+                times = matmul_time(gpu, d1, d2, tokens, weight_gradient)
+                sides = [(d2, d1, b) if turned else (d1, d2, b) for d1, d2, b in products]
+                expected = [oracle.matmul(rates, *side, weight_gradient) for side in sides]
+                np.testing.assert_allclose(times, expected, rtol=TIE, atol=0)
+        layers = [oracle.layer_time.__wrapped__(rates, *each) for each in products]
+        np.testing.assert_allclose(block_time(gpu, narrow, wide, tokens), layers, rtol=TIE, atol=0)
+        np.testing.assert_allclose(block_time(gpu, wide, narrow, tokens), layers, rtol=TIE, atol=0)
 
 
 @st.composite
