@@ -30,10 +30,6 @@ class Tilings(NamedTuple):
     sm_peer: Tiles
     register: Tiles
 
-    def transposed(self) -> "Tilings":
-        """The tiles of the transposed matrix: a tile is as square as the matrix allows, whichever way it lies."""
-        return Tilings(*(Tiles(tiles.columns, tiles.rows) for tiles in self))
-
 
 def register_bytes(gpu: Gpu) -> float:
     """Usable register bytes of one processing block (REG of the spec)."""
@@ -100,22 +96,6 @@ def matmul_flop(d1, d2, b):
     return 2 * TENSOR_CORE**3 * chunks
 
 
-def tiled_matmul_time(gpu: Gpu, cut: Tilings, d1, d2, b, weight_gradient):
-    """`matmul_time` of weights whose tiles are known."""
-    word = gpu.word_bytes
-    register = register_bytes(gpu)
-    sm_capacity = BLOCKS_PER_SM * register * gpu.sm_count
-    hbm = io(d1, d2, b, weight_gradient, cut.hbm, l2_capacity(gpu), word)
-    sm = io(d1, d2, b, weight_gradient, cut.sm, sm_capacity, word)
-    peer = peer_io(d1, d2, b, weight_gradient, cut.sm_peer, word)
-    reg = io(d1, d2, b, weight_gradient, cut.register, sm_capacity, word)
-    hbm_s = hbm / gpu.hbm_bandwidth
-    l2_s = (hbm + sm) / gpu.l2_bandwidth
-    shared_s = (sm + peer + reg) / shared_bandwidth(gpu)
-    arithmetic_s = matmul_flop(d1, d2, b) / gpu.flop_per_s
-    return np.maximum(np.maximum(hbm_s, l2_s), np.maximum(shared_s, arithmetic_s)) + gpu.matmul_latency_s
-
-
 def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
     """Time of multiplying d1 × d2 weights by b columns of activations.
 
@@ -147,17 +127,25 @@ def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
     True
     """
     d1, d2, b = (np.asarray(size, dtype=float) for size in (d1, d2, b))
-    return tiled_matmul_time(gpu, tilings(gpu, d1, d2), d1, d2, b, weight_gradient)
+    word = gpu.word_bytes
+    sm_capacity = BLOCKS_PER_SM * register_bytes(gpu) * gpu.sm_count
+    cut = tilings(gpu, d1, d2)
+    hbm = io(d1, d2, b, weight_gradient, cut.hbm, l2_capacity(gpu), word)
+    sm = io(d1, d2, b, weight_gradient, cut.sm, sm_capacity, word)
+    peer = peer_io(d1, d2, b, weight_gradient, cut.sm_peer, word)
+    reg = io(d1, d2, b, weight_gradient, cut.register, sm_capacity, word)
+    hbm_s = hbm / gpu.hbm_bandwidth
+    l2_s = (hbm + sm) / gpu.l2_bandwidth
+    shared_s = (sm + peer + reg) / shared_bandwidth(gpu)
+    arithmetic_s = matmul_flop(d1, d2, b) / gpu.flop_per_s
+    return np.maximum(np.maximum(hbm_s, l2_s), np.maximum(shared_s, arithmetic_s)) + gpu.matmul_latency_s
 
 
 def block_time(gpu: Gpu, f, d, t):
     """Time of a layer's six matmuls, forward and backward, of f × d weights on t tokens: seconds (spec section 4)."""
     f, d, t = np.broadcast_arrays(f, d, t)
-    gradient = np.array([False, True]).reshape(2, *(1,) * f.ndim)
-    cut = tilings(gpu, f, d)
-    forward, weight_gradient = tiled_matmul_time(gpu, cut, f, d, t, gradient) + tiled_matmul_time(
-        gpu, cut.transposed(), d, f, t, gradient
-    )
+    gradient = np.array([False, True]).reshape(2, 1, *(1,) * f.ndim)
+    forward, weight_gradient = matmul_time(gpu, np.stack([f, d]), np.stack([d, f]), t, gradient).sum(axis=1)
     return 2 * forward + weight_gradient
 
 

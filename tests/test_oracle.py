@@ -6,7 +6,6 @@ as many, other ones for every seed.
 
 import math
 import os
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +23,7 @@ from model.search import Clusters, ClusterSearch
 TIE = 1e-9  # the specification's
 ROUNDING = 1e-12  # relative difference that two orders of the same sums can make
 MORE = int(os.environ.get("EXAMPLES", "1"))
-MOST_PLACED = 40_000 * min(MORE, 10)  # strategies that brute force may have to go through for one cluster
+MOST_PLACED = 25_000 * min(MORE, 10)  # strategies that brute force may have to go through for one cluster
 PARTS = (
     "compute_s",
     "tp_comm_s",
@@ -149,38 +148,24 @@ def test_layer_times_are_the_oracles(gpu, layers):
     np.testing.assert_allclose(block_time(gpu, *np.array(layers, dtype=float).T), expected, rtol=TIE, atol=0)
 
 
-def exact_tile(m: int, n: int, cap: float, w: float) -> tuple[float, float]:
-    """`oracle.tile`, exact where the matrix is cut one way only: `r > 1` and `q > 1` are then not up to rounding."""
-    count = math.ceil(Fraction(m * n) * Fraction(w) / Fraction(cap))
-    if m * count <= n:
-        return 1, count
-    if n * count <= m:
-        return count, 1
-    return plain_tile(m, n, cap, w)
-
-
-plain_tile = oracle.tile
-
-
 @examples(200)
 @given(gpus(), st.lists(st.tuples(st.integers(1, 500), sizes(2**23), sizes(2**16)), min_size=1, max_size=50))
 @example(load_hardware()["H100 SXM"].gpu, [(240, 5120, 512)])
-def test_narrow_matrices_are_cut_one_way_only(gpu, products):
-    """If this fails, matrices that are cut one way count traffic of a cut the other way: 1.0000000000000002 tiles."""
+def test_narrow_matrices_are_cut_as_the_specification_rounds(gpu, products):
+    """If this fails, a matrix that is cut one way only counts traffic of a cut the other way where the spec does not.
+
+    Whether "r > 1" holds can hang on the last bit: 240 × 5120 words make 1 row of tiles, 5120 × 240 words make
+    1.0000000000000002 columns. Either side of a layer must be cut by itself, in the specification's order of operations.
+    """
     gpu = gpu.model_copy(update={"distributed_shared_memory": True})
     rates = oracle.rates(gpu)
     narrow, wide, tokens = np.array(products, dtype=float).T
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(oracle, "tile", exact_tile)
-        for weight_gradient in (False, True):
-            for turned, (d1, d2) in enumerate([(narrow, wide), (wide, narrow)]):
-                times = matmul_time(gpu, d1, d2, tokens, weight_gradient)
-                sides = [(d2, d1, b) if turned else (d1, d2, b) for d1, d2, b in products]
-                expected = [oracle.matmul(rates, *side, weight_gradient) for side in sides]
-                np.testing.assert_allclose(times, expected, rtol=TIE, atol=0)
-        layers = [oracle.layer_time.__wrapped__(rates, *each) for each in products]
-        np.testing.assert_allclose(block_time(gpu, narrow, wide, tokens), layers, rtol=TIE, atol=0)
-        np.testing.assert_allclose(block_time(gpu, wide, narrow, tokens), layers, rtol=TIE, atol=0)
+    for f, d, sides in (
+        (narrow, wide, products),
+        (wide, narrow, [(wide, narrow, b) for narrow, wide, b in products]),
+    ):
+        layers = [oracle.layer_time(rates, *side) for side in sides]
+        np.testing.assert_allclose(block_time(gpu, f, d, tokens), layers, rtol=TIE, atol=0)
 
 
 @st.composite
@@ -250,7 +235,8 @@ def clusters_for_brute_force(
     ]
     d_model, d_ff, n_layers, sequences = (odd << exponent for odd, exponent in zip(odds, twos, strict=True))
     sparsity = draw(st.sampled_from([1, 1, 1, 2, 3, 4, 8, 9, 12, 64, 72]))
-    shape = Shape(d_model=d_model, d_ff=d_ff, n_layers=n_layers, sparsity=sparsity, batch_tokens=sparsity * sequences)
+    batch = sparsity * sequences + draw(st.sampled_from([0] * 19 + [1]))  # which the experts may not divide
+    shape = Shape(d_model=d_model, d_ff=d_ff, n_layers=n_layers, sparsity=sparsity, batch_tokens=batch)
     exponent = draw(st.integers(sum(twos) // 4, (3 * sum(twos) + 3) // 4))
     while count_placed(configuration, oracle.complete(configuration, shape), sparsity << exponent) > enough:
         exponent -= 1
@@ -378,7 +364,7 @@ def sweeps(draw) -> Sweep:
     first = draw(st.integers(0, len(GRID) - 5))
     least = max(64, GRID[first] - draw(st.sampled_from([0, 0, 0, 1])))
     largest = GRID[first + draw(st.sampled_from([0, 1, 2, 3, 4]))]
-    return Sweep(d_model_min=least, d_model_max=largest, d_model_multiple=draw(st.sampled_from([1, 1, 1, 2, 3, 256])))
+    return Sweep(d_model_min=least, d_model_max=largest, d_model_multiple=draw(st.sampled_from([1] * 5 + [2, 3, 256])))
 
 
 @st.composite
@@ -425,13 +411,14 @@ def configurations(draw) -> Configuration:
     whole = Configuration(
         name="Random",
         gpu=gpu,
-        network=draw(networks(depths=(1, 2, 3)) | networks(depths=(3, 4), level_sizes=(2, 4, 8))),
+        network=draw(networks(depths=(1, 2)) | networks(depths=(3, 4), level_sizes=(2, 3, 4))),
         scaling=laws,
         assumptions=draw(assumptions()),
         sweep=sweep,
     )
     gpu_seconds = oracle.shape_of(whole, sweep.d_model_max).training_flop / oracle.rates(gpu).flops
-    months = gpu_seconds / draw(log_uniform(0.1, 2**20)) * 12 / oracle.SECONDS_PER_YEAR
+    n_gpus = 1.1 * draw(log_uniform(0.1, 2**20))  # the factor: no deadline is exactly the time of arithmetic alone
+    months = gpu_seconds / n_gpus * 12 / oracle.SECONDS_PER_YEAR
     in_time = whole.assumptions.model_copy(update={"training_months": min(max(months, 1e-300), 1200.0)})
     return whole.model_copy(update={"assumptions": in_time})
 
@@ -443,7 +430,7 @@ EQUAL = (
 CLOSE = ("params", "active_params", "dataset_tokens", "training_flop", "steps", "step_s", "training_s", "mfu")
 
 
-@examples(150)
+@examples(500)
 @given(configurations())
 def test_sweeps_are_the_oracles(configuration):
     """If this fails, a law, the smallest cluster, the end of the sweep, or the choice of strategies is wrong."""
