@@ -4,7 +4,8 @@ Every limit, unit and default of an input is stated here, once, in the field tha
 """
 
 import math
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -34,6 +35,11 @@ class Schema(BaseModel):
         strict=True,
         allow_inf_nan=False,
     )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed, which are validated like any input."""
+        copy = super().model_copy(deep=deep)
+        return type(self).model_validate(dict(copy) | dict(update)) if update else copy
 
 
 def field(title: str, description: str, *, unit: str = "", **constraints: Any) -> Any:

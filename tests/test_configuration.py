@@ -396,3 +396,23 @@ class TestStrategy:
     def test_zero_bubble_with_two_microbatches_a_stage_is_accepted(self):
         chosen = {"schedule": "zero-bubble", "interleaving": 1, "microbatches": 8}
         assert Strategy.model_validate(self.EXAMPLE | chosen).microbatches == 8
+
+
+class TestChangedCopy:
+    def test_changes_are_validated_like_any_input(self):
+        whole = Configuration.model_validate(CONFIGURATION)
+        for update, key in [
+            ({"name": 5}, "name"),
+            ({"gpu": GPU | {"sm_count": 0}}, "gpu.sm_count"),
+            ({"network": []}, "network"),
+            ({"unknown": 1}, "unknown"),
+        ]:
+            with pytest.raises(ValidationError) as refused:
+                whole.model_copy(update=update)
+            assert list(error_messages(refused.value)) == [key], "a copy holds what no configuration may"
+
+    def test_changes_are_made_and_the_rest_is_kept(self):
+        whole = Configuration.model_validate(CONFIGURATION)
+        changed_copy = whole.model_copy(update={"assumptions": {"training_months": 6}})
+        assert changed_copy.assumptions == whole.assumptions.model_copy(update={"training_months": 6})
+        assert changed_copy.model_copy(update={"assumptions": whole.assumptions}) == whole

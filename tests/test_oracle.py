@@ -155,7 +155,7 @@ def test_narrow_matrices_are_cut_as_the_specification_rounds(gpu, products):
     """If this fails, a matrix that is cut one way only counts traffic of a cut the other way where the spec does not.
 
     Whether "r > 1" holds can hang on the last bit: 240 × 5120 words make 1 row of tiles, 5120 × 240 words make
-    1.0000000000000002 columns. Either side of a layer must be cut by itself, in the specification's order of operations.
+    1.0000000000000002 columns. Either side of a layer must be cut by itself, in the order of operations specified.
     """
     gpu = gpu.model_copy(update={"distributed_shared_memory": True})
     rates = oracle.rates(gpu)
