@@ -17,7 +17,7 @@ HOPEFUL = 0.85  # a floor, after a closer look, below this share
 def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
     """The models before the first that no cluster trains in time, and the best strategy of each on its smallest.
 
-    All models are searched together until that leads no further, then the first that is left alone, and so on.
+    All models are searched together while that leads on; the first that is left, if it looks like the wall, alone.
     """
     longest = deadline(configuration.assumptions)
     limit = longest / shapes.steps
@@ -44,7 +44,8 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
         solved[models] = True
         to_try[np.argmin([*(solved | to_try.any(axis=1)), False]) :] = False  # beyond the latency wall
         progress = len(models) > 0
-        together &= progress
+        of_next = model == np.argmin(solved)
+        together = progress and not (of_next.any() and failed[of_next].all())
         hopeful_ones = 1 if progress else 2 * hopeful_ones
     models = np.concatenate([models for models, _ in found])
     before_the_wall = np.argsort(models)[: np.argmin([*solved, False])]
