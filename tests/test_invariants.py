@@ -343,6 +343,10 @@ COLUMNS = (  # as in the design, in order
     *("dp_levels", "tp_model_levels", "tp_ff_levels", "pp_levels", "ep_levels", "step_s", "steps"),
     *("compute_s", "tp_comm_s", "pp_ep_comm_s", "dp_comm_s", "pipeline_latency_s", "dp_latency_s", "bubble"),
 )
+LIMIT_COLUMNS = (
+    *("configuration", "gpu", "sparse", "threshold", "linear_scaling_end_flop", "last_above_flop", "recrosses"),
+    *("latency_wall_flop", "params", "n_gpus", "dp", "tp", "pp", "ep", "mfu"),
+)
 WHOLE = {
     *("d_model", "d_ff", "n_layers", "sparsity", "batch_tokens", "n_gpus", "interleaving", "microbatches"),
     *("dp", "tp", "tp_model", "tp_ff", "pp", "ep"),
@@ -430,6 +434,7 @@ def test_a_curve_says_why_it_ends():
 def test_a_curve_ends_after_its_first_point_of_next_to_no_utilization():
     """If this fails, a curve ends too early, or goes on where nobody would train."""
     frame = simulate(variant(H100, gpu=H100.gpu.model_copy(update={"hbm_bandwidth": 3e9})))
+    assert len(frame) > 10
     assert (frame["mfu"].iloc[:-1] >= 0.001).all()
     assert frame["mfu"].iloc[-1] < 0.001
 
@@ -500,6 +505,7 @@ def test_limits_of_several_curves():
     """If this fails, curves in one table are mixed up, or one without an end spoils the others."""
     together = pd.concat([curve("B", [0.9, 0.5]), simulate(EMPTY["no time"]), curve("A", [0.9, 0.85])])
     limits = training_limits(together, threshold=0.6)
+    assert tuple(limits.columns) == LIMIT_COLUMNS
     assert limits["configuration"].tolist() == ["B", "A"]
     assert limits["gpu"].tolist() == [SMALL.gpu.name] * 2
     assert limits["threshold"].tolist() == [0.6, 0.6]
