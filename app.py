@@ -226,20 +226,20 @@ def limits_table(limits, styles: Styles) -> pd.DataFrame:
         {
             "Model": limits["sparse"].map({True: "sparse", False: "dense"}),
             "Linear scaling ends (FLOP)": limits["linear_scaling_end_flop"].map(scientific),
+            "Latency wall (FLOP)": limits["latency_wall"],
             "Last above (FLOP)": limits["last_above_flop"].map(scientific),
             "Crosses again": limits["recrosses"].map({True: "yes", False: "no"}),
             "Parameters": limits["params"].map(amount),
             "GPUs": limits["n_gpus"].map(amount),
             "Parallelism": [degrees(*strategy) for strategy in strategies],
             "MFU": limits["mfu"].map(percent),
-            "Latency wall (FLOP)": limits["latency_wall"],
         }
     )
     names = {
         "Configuration": [
-            f"{swatch(styles[name])}\u2002{plain(name)}".replace(" ", "\u00a0") for name in limits["configuration"]
+            f"{swatch(styles[name])} {plain(name)}".replace(" ", "\u00a0") for name in limits["configuration"]
         ],
-        "GPU": [plain(gpu).replace(" ", "\u00a0") for gpu in limits["gpu"]],
+        "GPU": limits["gpu"].map(plain),
     }
     unbroken = numbers.map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
     return pd.DataFrame(names).join(unbroken)

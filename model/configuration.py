@@ -23,7 +23,9 @@ from pydantic import (
 MAX_D_MODEL = 2**24
 TOKENS_DEFAULT = 2048 * 2048
 FLOP_REFERENCE = 3e23
-MOST_USAGES = 512  # ways to share the inner levels' units out that a search goes through in a second or two
+MOST_USAGES = (
+    512  # ways to share the inner levels' units out that a search goes through: seconds, at worst tens of them
+)
 
 
 class Schema(BaseModel):

@@ -39,7 +39,7 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
     Raises
     ------
     ValueError
-        If the threshold is not between 0 and 1.
+        If the threshold is not between 0 and 1, or two curves have one name.
 
     Examples
     --------
@@ -61,6 +61,8 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
 
 
 def _limits(curve: "pd.DataFrame", threshold: float) -> dict:
+    if not curve["d_model"].is_monotonic_increasing or curve["d_model"].duplicated().any():
+        raise ValueError(f"several curves are named {curve['configuration'].iloc[0]!r}: rename their configurations")
     above = (curve["fraction_of_peak"] > threshold).to_numpy()
     first_below = curve[~above].head(1)
     last_above = curve[above].tail(1)

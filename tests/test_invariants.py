@@ -43,7 +43,7 @@ from model import (
 from model.gpu import block_time, block_time_floor
 from model.parallelism import pipeline_expert
 from model.placement import pipeline_expert_floor, usages
-from model.scaling import given_shape
+from model.scaling import given_shape, round_friendly
 from model.search import Clusters, Group
 
 HARDWARE = load_hardware()
@@ -470,8 +470,24 @@ def curve(name: str, fractions: list[float]) -> pd.DataFrame:
     points = np.arange(1, count + 1)
     mfu = np.array(fractions) * SMALL.gpu.effective_utilization
     return frame.assign(
-        configuration=name, training_flop=1.0 * points, n_gpus=10 * points, mfu=mfu, fraction_of_peak=fractions
+        configuration=name,
+        d_model=points,
+        training_flop=1.0 * points,
+        n_gpus=10 * points,
+        mfu=mfu,
+        fraction_of_peak=fractions,
     )
+
+
+def test_limits_of_two_curves_of_one_name_are_refused():
+    """If this fails, the end of one curve is shown beside the wall of another."""
+    with pytest.raises(ValueError, match="several curves are named 'A'"):
+        training_limits(pd.concat([curve("A", [0.9, 0.5]), curve("A", [0.9, 0.7])]))
+
+
+def test_friendly_numbers_are_the_nearest_and_at_a_tie_the_smaller():
+    """If this fails, models and batches have other sizes than the specification's round_R gives them."""
+    assert round_friendly(np.array([0.1, 1.4, 11, 11.5, 13, 15, 1e30])).tolist() == [1, 1, 10, 12, 12, 14, 9 << 59]
 
 
 @pytest.mark.parametrize(
