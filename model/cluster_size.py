@@ -53,6 +53,15 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
     return models[before_the_wall], strategies.take(before_the_wall)
 
 
+def can_be_split(configuration: Configuration, shapes: Shapes) -> bool:
+    """Whether any cluster has a strategy for the first model, however slow: one that divides it and fits in memory."""
+    exponent = np.arange(LARGEST_EXPONENT + 1)
+    exponent = exponent[shapes.sparsity[0] * 2.0**exponent < LARGEST_CLUSTER]
+    model = shapes.take(np.zeros(len(exponent), dtype=int))
+    search = ClusterSearch(configuration, Clusters(model, exponent, np.full(len(exponent), np.inf)))
+    return bool(np.isfinite(search.floor).any())
+
+
 def _worth_trying(configuration: Configuration, shapes: Shapes, longest: float) -> np.ndarray:
     """Which clusters, (models, exponents), could finish in time if arithmetic, or the latency of kernels, were all."""
     n_gpus = shapes.sparsity[:, None] * 2.0 ** np.arange(LARGEST_EXPONENT + 1)

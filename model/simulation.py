@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.cluster_size import smallest_clusters
+from model.cluster_size import can_be_split, smallest_clusters
 from model.configuration import Configuration, Shape, Strategy
 from model.scaling import Shapes, given_shape, sweep_shapes
 from model.step import Steps, Strategies, step_times
@@ -66,6 +66,12 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
         months = configuration.assumptions.training_months
         flop, d_model = shapes.training_flop[len(trained)], shapes.d_model[len(trained)]
         reason = f"No cluster trains the next model (d_model {d_model:,}, {flop:.3g} FLOP) within {months:g} months."
+    if len(trained) == 0 < len(shapes) and not can_be_split(configuration, shapes):
+        at_the_wall = False
+        reason = (
+            f"No strategy divides even the smallest model (d_model {shapes.d_model[0]:,}) evenly and fits in the "
+            "memory of its cluster."
+        )
     if len(shapes) == 0:
         reason = (
             "The sweep has no width: none between its ends is a multiple of its step with at most 4 significant bits."

@@ -409,8 +409,9 @@ def test_an_infeasible_configuration_is_an_empty_frame_with_a_reason(name):
     """If this fails, the user is shown an exception, or nothing, instead of why there is no curve."""
     frame = simulate(EMPTY[name])
     assert len(frame) == 0
-    assert frame.attrs["reason"].endswith(".")
-    assert ("no width" in frame.attrs["reason"]) == (name == "no width")
+    words = {"no width": "has no width", "no time": "No cluster trains", "no memory": "fits in the memory"}
+    assert words[name] in frame.attrs["reason"]
+    assert frame.attrs["at_the_wall"] == (name == "no time")
 
 
 def test_memory_alone_can_make_a_configuration_infeasible():
