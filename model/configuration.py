@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 MAX_D_MODEL = 2**24
+TRAINING_RUN = "Training run"
 TOKENS_DEFAULT = 2048 * 2048
 FLOP_REFERENCE = 3e23
 MOST_USAGES = (
@@ -44,9 +45,15 @@ class Schema(BaseModel):
         return type(self).model_validate(dict(copy) | dict(update)) if update else copy
 
 
-def field(title: str, description: str, *, unit: str = "", **constraints: Any) -> Any:
-    """A pydantic field with the title, one-line description and unit the screen shows."""
-    return Field(title=title, description=description, json_schema_extra={"unit": unit}, **constraints)
+def field(
+    title: str, description: str, *, unit: str = "", shown: str = "", section: str = "", **constraints: Any
+) -> Any:
+    """A pydantic field with its title, one-line description, unit, the unit that suits a screen, and form section.
+
+    Where a law has no default for a field, `examples` holds the value to start from.
+    """
+    extra = {"unit": unit, "shown": shown or unit, "section": section}
+    return Field(title=title, description=description, json_schema_extra=extra, **constraints)
 
 
 def _as_tuple(value: Any) -> Any:
@@ -89,7 +96,8 @@ LevelBandwidth = Annotated[
 ]
 Degree = Annotated[int, Field(ge=1, le=2**62)]
 Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
+Text = Annotated[str, Field(max_length=500)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
 
 
 class Gpu(Schema):
@@ -97,7 +105,7 @@ class Gpu(Schema):
 
     name: str = field("GPU", "Name of the accelerator.", min_length=1, max_length=80)
     flop_per_clock_per_thread: Annotated[
-        dict[Annotated[int, Field(ge=1, le=128)], Annotated[float, Field(gt=0, le=1e6)]],
+        dict[Annotated[int, Field(ge=1, le=128)], Annotated[float, Field(ge=1e-6, le=1e6)]],
         BeforeValidator(_bits_from_text),
     ] = field(
         "FLOP per clock per thread",
@@ -108,28 +116,42 @@ class Gpu(Schema):
     )
     precision_bits: int = field("Precision", "Width of the numbers that are multiplied and sent.", unit="bits")
     register_bytes_per_block: Bytes = field(
-        "Registers per processing block", "Register file of one of an SM's four processing blocks.", unit="B"
+        "Registers per processing block",
+        "Register file of one of an SM's four processing blocks.",
+        unit="B",
+        shown="KiB",
     )
     sm_count: int = field("SMs", "Number of streaming multiprocessors.", ge=1, le=10**6)
-    l2_bandwidth: Bandwidth = field("L2 bandwidth", "Read and write bandwidth of the L2 cache.", unit="B/s")
-    l2_bytes: Bytes = field("L2 cache", "Size of the L2 cache.", unit="B")
-    hbm_bandwidth: Bandwidth = field("Memory bandwidth", "Bandwidth of the GPU's memory (HBM).", unit="B/s")
-    hbm_bytes: Bytes = field("Memory", "Size of the GPU's memory (HBM).", unit="B")
-    max_clock_hz: float = field("Maximum clock", "Clock at which peak FLOP/s are counted.", unit="Hz", ge=1e6, le=1e12)
+    l2_bandwidth: Bandwidth = field(
+        "L2 bandwidth", "Read and write bandwidth of the L2 cache.", unit="B/s", shown="GB/s"
+    )
+    l2_bytes: Bytes = field("L2 cache", "Size of the L2 cache.", unit="B", shown="MiB")
+    hbm_bandwidth: Bandwidth = field(
+        "Memory bandwidth", "Bandwidth of the GPU's memory (HBM).", unit="B/s", shown="GB/s"
+    )
+    hbm_bytes: Bytes = field("Memory", "Size of the GPU's memory (HBM).", unit="B", shown="GB")
+    max_clock_hz: float = field(
+        "Maximum clock", "Clock at which peak FLOP/s are counted.", unit="Hz", shown="MHz", ge=1e6, le=1e12
+    )
     effective_utilization: float = field(
         "Effective utilization",
         "Sustained over peak FLOP/s in long runs of large matmuls: the most MFU can be.",
-        gt=0,
+        shown="%",
+        ge=1e-4,
         le=1,
     )
     distributed_shared_memory: bool = field(
         "Distributed shared memory", "Whether SMs read each other's shared memory without passing through L2."
     )
-    matmul_latency_s: Latency = field("Matmul latency", "Fixed cost of starting and ending one matmul.", unit="s")
+    matmul_latency_s: Latency = field(
+        "Matmul latency", "Fixed cost of starting and ending one matmul.", unit="s", shown="µs"
+    )
     price_usd: float | None = field("Price", "Price of one GPU, if known.", unit="US$", default=None, ge=0, le=1e9)
     power_w: float | None = field("Power", "Board power of one GPU, if known.", unit="W", default=None, ge=0, le=1e6)
     sources: Texts = field("Sources", "Where the figures are from.", default=())
-    guesses: Texts = field("Guesses", "Fields whose value is a guess.", default=())
+    guesses: Texts = field(
+        "Guesses", "Fields whose value is a guess; network.latency_s means that of every level.", default=()
+    )
 
     @field_validator("precision_bits")
     @classmethod
@@ -142,9 +164,10 @@ class Gpu(Schema):
     @field_validator("guesses")
     @classmethod
     def _guesses_are_fields(cls, guesses: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [name for name in guesses if name not in cls.model_fields and name != "network"]
+        of_network = {"network", *(f"network.{name}" for name in NetworkLevel.model_fields)}
+        unknown = [name for name in guesses if name not in cls.model_fields and name not in of_network]
         if unknown:
-            raise ValueError(f"guesses names {', '.join(unknown)}, which is no field of a GPU")
+            raise ValueError(f"guesses names {', '.join(unknown)}, which is no field of a GPU or of its network")
         return guesses
 
     @property
@@ -169,10 +192,12 @@ class NetworkLevel(Schema):
     name: str = field("Level", "Name of the level.", min_length=1, max_length=80)
     bandwidth: LevelBandwidth = field(
         "Bandwidth per GPU",
-        "Reads and writes together: a GPU that sends another 1 byte each second is 2 B/s. May be infinite.",
+        "Reads plus writes: a GPU that sends 1 byte a second while it receives 1 counts as 2 B/s, so an 8 × 400 Gbit/s "
+        "node gives each of its 8 GPUs 100 GB/s. May be infinite (∞).",
         unit="B/s",
+        shown="GB/s",
     )
-    latency_s: Latency = field("Latency", "Latency of a point-to-point message.", unit="s")
+    latency_s: Latency = field("Latency", "Latency of a point-to-point message.", unit="s", shown="µs")
     size: int | None = field(
         "Size",
         "How many units of the level below it joins (GPUs, for the innermost). "
@@ -186,67 +211,79 @@ class NetworkLevel(Schema):
 class ChinchillaDataset(Schema):
     """D = tokens_per_parameter · N (Hoffmann et al. 2022)."""
 
+    model_config = ConfigDict(title="In proportion to parameters")
     law: Literal["chinchilla"] = "chinchilla"
-    tokens_per_parameter: float = field("Tokens per parameter", "20 is compute-optimal.", default=20, gt=0, le=1e6)
+    tokens_per_parameter: float = field("Tokens per parameter", "20 is compute-optimal.", default=20, ge=1e-6, le=1e6)
 
 
 class PowerDataset(Schema):
     """D = coefficient · N^exponent."""
 
+    model_config = ConfigDict(title="Power law")
     law: Literal["power"]
-    coefficient: float = field("Coefficient", "Tokens at one parameter.", unit="tokens", gt=0, le=1e12)
-    exponent: float = field("Exponent", "Growth of dataset tokens with parameters.", ge=0, le=2)
+    coefficient: float = field(
+        "Coefficient", "Tokens at one parameter.", unit="tokens", ge=1e-12, le=1e12, examples=[20.0]
+    )
+    exponent: float = field("Exponent", "Growth of dataset tokens with parameters.", ge=0, le=2, examples=[1.0])
 
 
 class HoffmannDepth(Schema):
     """n_layers = 0.10056 · (d_model · d_ff)^0.3751 (fit to Hoffmann et al. 2022)."""
 
+    model_config = ConfigDict(title="Fit to Hoffmann et al. 2022")
     law: Literal["hoffmann"] = "hoffmann"
 
 
 class PowerDepth(Schema):
     """n_layers = coefficient · (d_model · d_ff)^exponent."""
 
+    model_config = ConfigDict(title="Power law")
     law: Literal["power"]
-    coefficient: float = field("Coefficient", "Layers at d_model · d_ff = 1.", gt=0, le=1e9)
-    exponent: float = field("Exponent", "Growth of layers with d_model · d_ff.", ge=-1, le=1)
+    coefficient: float = field("Coefficient", "Layers at d_model · d_ff = 1.", ge=1e-12, le=1e9, examples=[0.10056])
+    exponent: float = field("Exponent", "Growth of layers with d_model · d_ff.", ge=-1, le=1, examples=[0.3751])
 
 
 class FixedDepth(Schema):
     """The same number of layers at every width."""
 
+    model_config = ConfigDict(title="Fixed")
     law: Literal["fixed"]
-    n_layers: int = field("Layers", "Number of layers at every width.", ge=1, le=2**20)
+    n_layers: int = field("Layers", "Number of layers at every width.", ge=1, le=2**20, examples=[96])
 
 
 class DenseSparsity(Schema):
     """No experts: every parameter is active."""
 
+    model_config = ConfigDict(title="Dense")
     law: Literal["dense"] = "dense"
 
 
 class LinearWidthSparsity(Schema):
     """E = 8 · (d_model · d_ff / (4 · 12288²))^0.5."""
 
+    model_config = ConfigDict(title="Experts grow with width")
     law: Literal["linear-width"]
 
 
 class FixedSparsity(Schema):
     """The same number of experts at every width."""
 
+    model_config = ConfigDict(title="Fixed number of experts")
     law: Literal["fixed"]
-    factor: int = field("Experts", "Experts per block, of which a token visits one.", ge=1, le=2**16)
+    factor: int = field("Experts", "Experts per block, of which a token visits one.", ge=1, le=2**16, examples=[8])
 
 
 class DefaultBatch(Schema):
     """Batch ∝ training FLOP^(1/6), 4 Mi tokens at 3e23 FLOP (Erdil & Schneider-Joseph 2024)."""
 
+    model_config = ConfigDict(title="Growing as FLOP^(1/6)")
     law: Literal["default"] = "default"
 
 
 class ConstantBatch(Schema):
     """The same batch at every scale."""
 
+    model_config = ConfigDict(title="Constant")
     law: Literal["constant"]
     tokens: float = field(
         "Batch", "Tokens per batch at every scale.", unit="tokens", default=TOKENS_DEFAULT, ge=1, le=1e15
@@ -256,24 +293,34 @@ class ConstantBatch(Schema):
 class DeepSeekBatch(Schema):
     """Batch = 0.2920 · training FLOP^0.3271 tokens (Bi et al. 2024)."""
 
+    model_config = ConfigDict(title="DeepSeek (Bi et al. 2024)")
     law: Literal["deepseek"]
 
 
 class ZhangBatch(Schema):
     """Batch = 17.75 · dataset tokens^0.47 tokens (Zhang et al. 2024)."""
 
+    model_config = ConfigDict(title="Zhang et al. 2024")
     law: Literal["zhang"]
 
 
 class PowerBatch(Schema):
     """Batch = tokens_at_reference · (training FLOP / reference_flop)^exponent."""
 
+    model_config = ConfigDict(title="Power law")
     law: Literal["power"]
     tokens_at_reference: float = field(
-        "Batch at the reference", "Tokens per batch at the reference FLOP.", unit="tokens", ge=1, le=1e15
+        "Batch at the reference",
+        "Tokens per batch at the reference FLOP.",
+        unit="tokens",
+        ge=1,
+        le=1e15,
+        examples=[float(TOKENS_DEFAULT)],
     )
-    reference_flop: float = field("Reference", "Training FLOP of the reference.", unit="FLOP", ge=1e12, le=1e36)
-    exponent: float = field("Exponent", "Growth of the batch with training FLOP.", ge=0, le=1)
+    reference_flop: float = field(
+        "Reference", "Training FLOP of the reference.", unit="FLOP", ge=1e12, le=1e36, examples=[FLOP_REFERENCE]
+    )
+    exponent: float = field("Exponent", "Growth of the batch with training FLOP.", ge=0, le=1, examples=[0.1667])
 
 
 DatasetLaw = Annotated[ChinchillaDataset | PowerDataset, Field(discriminator="law")]
@@ -288,17 +335,21 @@ class ScalingLaws(Schema):
     d_ff_ratio: float = field(
         "d_ff / d_model", "Width of the feed-forward block over d_model.", default=4, ge=0.25, le=64
     )
-    sequence_length: int = field("Sequence length", "Tokens per sequence.", unit="tokens", default=2048, ge=1, le=2**24)
-    dataset: DatasetLaw = field("Dataset", "Tokens trained on.", default=ChinchillaDataset())
-    depth: DepthLaw = field("Depth", "Number of layers.", default=HoffmannDepth())
-    sparsity: SparsityLaw = field("Sparsity", "Experts per block.", default=DenseSparsity())
-    batch: BatchLaw = field("Batch", "Tokens per gradient step.", default=DefaultBatch())
+    sequence_length: int = field(
+        "Sequence length", "Tokens per sequence.", unit="tokens", section=TRAINING_RUN, default=2048, ge=1, le=2**24
+    )
+    dataset: DatasetLaw = field("Dataset", "How the number of tokens trained on grows.", default=ChinchillaDataset())
+    depth: DepthLaw = field("Depth", "How the number of layers grows.", default=HoffmannDepth())
+    sparsity: SparsityLaw = field("Sparsity", "How the number of experts per block grows.", default=DenseSparsity())
+    batch: BatchLaw = field("Batch", "How the number of tokens per gradient step grows.", default=DefaultBatch())
 
 
 class Assumptions(Schema):
     """How long the run may take and what its software can do (spec sections 4 and 5)."""
 
-    training_months: float = field("Training time", "Longest allowed run.", unit="months", default=3, gt=0, le=1200)
+    training_months: float = field(
+        "Training time", "Longest allowed run.", unit="months", section=TRAINING_RUN, default=3, ge=1e-6, le=1200
+    )
     overlap_tp: bool = field("Overlap TP", "Tensor-parallel communication overlaps compute.", default=True)
     overlap_pp: bool = field("Overlap PP and EP", "Pipeline and expert communication overlap compute.", default=True)
     overlap_dp: bool = field("Overlap DP", "Data-parallel communication overlaps compute.", default=False)
@@ -357,8 +408,10 @@ class Configuration(Schema):
     gpu: Gpu = field("GPU", "The accelerator.")
     network: Network = field("Network", "Levels of the network, innermost first.")
     scaling: ScalingLaws = field("Scaling laws", "How the model grows.", default=ScalingLaws())
-    assumptions: Assumptions = field("Assumptions", "Parallelism, communication, run time.", default=Assumptions())
-    sweep: Sweep = field("Sweep", "Widths of the curve.", default=Sweep())
+    assumptions: Assumptions = field(
+        "Parallelism and communication", "What the software can do, and how long it may run.", default=Assumptions()
+    )
+    sweep: Sweep = field("Sweep", "Widths of the curve.", section=TRAINING_RUN, default=Sweep())
 
     _sizes = field_validator("network")(_check_sizes)
 
