@@ -5,12 +5,13 @@ import json
 import math
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from model import presets
+from model import presets, simulate, training_limits
 from model.configuration import Gpu, error_messages
 from model.presets import load_hardware, load_presets, resolve
 
@@ -115,6 +116,8 @@ TITLES = [
     "Critical batch size",
     "H100 node against Superpod",
     "2012: the largest run on GTX 580",
+    "Today's hardware",
+    "Across datacenters",
 ]
 
 
@@ -124,6 +127,17 @@ def figures(gpu: Gpu) -> dict:
 
 def a_preset(**configuration) -> dict:
     return {"title": "T", "description": "", "source": "", "configurations": [{"name": "C", **configuration}]}
+
+
+@cache
+def curves(title: str) -> dict:
+    """The simulated frames of a preset by the names of its configurations."""
+    return {configuration.name: simulate(configuration) for configuration in load_presets()[title].configurations}
+
+
+def limits(title: str, limit: str) -> dict[str, float]:
+    """One of the limits at 80%, by configuration."""
+    return {name: training_limits(frame)[limit][0] for name, frame in curves(title).items()}
 
 
 def messages_of(preset) -> dict[str, str]:
@@ -243,6 +257,35 @@ class TestShippedPresets:
         assert (finer.sweep.d_model_min, finer.sweep.d_model_multiple) == (2048, 256), "not the finer grid"
         assert paper.gpu == finer.gpu == load_hardware()["GTX 580 3GB"].gpu
 
+    def test_todays_hardware_is_dense_models_on_the_catalogue_as_it_is(self):
+        configurations = load_presets()["Today's hardware"].configurations
+        assert [c.gpu.name for c in configurations] == ["H100 SXM", "H200 SXM", "B200", "GB200 NVL72", "MI300X"]
+        for c in configurations:
+            entry = load_hardware()[c.gpu.name]
+            assert (c.gpu, c.network) == (entry.gpu, entry.network), "not the hardware that its name says"
+            assert c.scaling.sparsity.law == "dense"
+
+    def test_datacenters_add_a_slow_level_to_the_same_cluster(self):
+        cluster, *spread = load_presets()["Across datacenters"].configurations
+        h100 = load_hardware()["H100 SXM"]
+        assert (cluster.gpu, cluster.network) == (h100.gpu, h100.network)
+        links = []
+        for c in spread:
+            node, datacenter, wide = c.network
+            assert node == h100.network[0], "the machines are not those of the cluster"
+            whole = datacenter.model_copy(update={"name": "Cluster", "size": None})
+            assert whole == h100.network[1], "a datacenter's network is not that of the cluster"
+            assert datacenter.size == 4096, "not 4096 nodes to a datacenter"
+            links.append((wide.bandwidth, wide.latency_s))
+        assert links == [(1e9, 1e-3), (1e10, 1e-3), (1e9, 1e-4)], "the links are not what their names say"
+        same = {c.model_dump_json(exclude={"name", "network"}) for c in (cluster, *spread)}
+        assert len(same) == 1, "the lines differ in more than the network"
+
+    @pytest.mark.parametrize("title", TITLES)
+    def test_every_line_has_points(self, title):
+        lengths = {name: len(frame) for name, frame in curves(title).items()}
+        assert min(lengths.values()) > 1, f"a line of the chart is empty or a dot: {lengths}"
+
     @pytest.mark.parametrize("title", TITLES)
     def test_an_exported_preset_is_whole_and_reads_back(self, title, monkeypatch, tmp_path):
         preset = load_presets()[title]
@@ -250,6 +293,54 @@ class TestShippedPresets:
         (tmp_path / "hardware.json").write_text("{}")
         monkeypatch.setattr(presets, "_folder", lambda: tmp_path)
         assert resolve(text) == preset, "an exported preset needs the catalogue, or is not the one that was exported"
+
+
+class TestWhatDescriptionsSay:
+    """A description states numbers; if one of these fails, the text is to be changed along with it."""
+
+    def test_todays_hardware(self):
+        title = "Today's hardware"
+        frames = curves(title)
+        ends = limits(title, "linear_scaling_end_flop")
+        assert frames["H100"].mfu.tolist() == frames["H200"].mfu.tolist(), "the lines of H100 and H200 are not one"
+        assert f"{ends['H100']:.1e} {ends['MI300X']:.1e}" == "2.0e+28 2.0e+29"
+        for name in ("B200", "GB200 NVL72"):
+            share = frames[name].fraction_of_peak
+            assert f"{share[0]:.0%}" == "61%" and share.max() < 0.8, f"{name} does not start at 61%"
+        kept = [
+            frame.training_flop[frame.fraction_of_peak < 0.8 * frame.fraction_of_peak[0]].min()
+            for frame in (frames["B200"], frames["GB200 NVL72"])
+        ]
+        assert round(kept[1] / kept[0]) == 9, "the GB200 does not keep its level nine times as far as the B200"
+        assert len(set(limits(title, "latency_wall_flop").values())) == 1, "the five do not end at one wall"
+
+    def test_mi300x_owes_its_place_to_a_guess(self):
+        run = load_presets()["Today's hardware"].configurations[-1]
+        assert run.gpu.name == "MI300X"
+        as_others = run.model_copy(update={"gpu": run.gpu.model_copy(update={"effective_utilization": 0.7})})
+        assert f"{training_limits(simulate(as_others)).linear_scaling_end_flop[0]:.1e}" == "1.5e+28"
+
+    def test_across_datacenters(self):
+        title = "Across datacenters"
+        cluster, spread, fast, near = curves(title).values()
+        flop = spread.training_flop
+        walls, last = limits(title, "latency_wall_flop"), limits(title, "last_above_flop")
+        assert [f"{wall:.1e}" for wall in walls.values()] == ["2.7e+31", "2.0e+29", "1.4e+30", "1.4e+30"]
+        assert f"{walls['One cluster'] / walls['Across datacenters']:.2g}" == "1.3e+02"
+        assert f"{last['One cluster']:.1e} {last['Across datacenters']:.1e}" == "5.8e+28 3.4e+28"
+        assert set(limits(title, "linear_scaling_end_flop").values()) == {cluster.training_flop[15]}
+
+        share = cluster.fraction_of_peak[: len(spread)]
+        free = spread[flop < 6e27]
+        assert free.fraction_of_peak.tolist() == pytest.approx(share[flop < 6e27].tolist(), rel=1e-4)
+        assert free.n_gpus.max() == 64 * 4096 * 8 == 2**21, "not 64 datacenters"
+        crossing = free[["dp_levels", "tp_model_levels", "tp_ff_levels"]].map(lambda levels: levels[-1])
+        assert (crossing == 1).all(axis=None), "more than the pipeline crosses the slow link"
+        assert (spread.fraction_of_peak < 0.99 * share)[flop > 6e27].all(), "the link still costs nothing"
+
+        until = flop < 2.1e29
+        assert (fast.fraction_of_peak[: len(spread)] > 0.98 * share)[until].all(), "ten times the speed is not enough"
+        assert (near.fraction_of_peak[: len(spread)] < 1.02 * spread.fraction_of_peak)[flop < 1.5e29].all()
 
 
 class TestResolve:
