@@ -1,18 +1,34 @@
-"""The presets and the hardware catalogue: JSON files under presets/, checked by the schema."""
+"""The presets, the hardware catalogue and known models: JSON files under presets/, checked by the schema."""
 
 import copy
 import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from .configuration import Hardware, Preset
+from .configuration import Hardware, Preset, Schema, field
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class KnownModel(Schema):
+    """A model that was trained, as a landmark beside the curves."""
+
+    name: str = field("Model", "Name of the model.", min_length=1, max_length=80)
+    training_flop: float = field("Training compute", "What its training took.", unit="FLOP", ge=1e12, le=1e36)
+    approximate: bool = field(
+        "Approximate", "Whether the figure is estimated by others than those who trained it.", default=False
+    )
+    source: str = field("Source", "Where the figure is from.", min_length=1, max_length=500)
+
 
 _CATALOGUE = TypeAdapter(dict[str, Hardware])
+_KNOWN_MODELS = TypeAdapter(list[KnownModel])
 _JSON_OBJECT = TypeAdapter(dict[str, Any])
 
 
@@ -67,6 +83,33 @@ def load_presets() -> dict[str, Preset]:
     ['H100', 'A100', 'V100']
     """
     return copy.deepcopy(_presets(_folder()))
+
+
+def load_known_models() -> "pd.DataFrame":
+    """Training compute of models that were trained, least first.
+
+    Returns
+    -------
+    DataFrame
+        One row per model: name, training_flop in FLOP, approximate (whether that is estimated by others than those who
+        trained it), source. The caller's own, to change at will.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a model does not fit the schema.
+
+    Examples
+    --------
+    >>> models = load_known_models()
+    >>> models.name[models.training_flop.idxmin()]
+    'GPT-3'
+    """
+    import pandas as pd
+
+    models = _KNOWN_MODELS.validate_json((_folder() / "known-models.json").read_bytes())
+    frame = pd.DataFrame([model.model_dump() for model in models], columns=list(KnownModel.model_fields))
+    return frame.sort_values("training_flop", ignore_index=True)
 
 
 def resolve(preset: str | bytes | Mapping[str, Any]) -> Preset:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from model import presets, simulate, training_limits
 from model.configuration import Gpu, error_messages
-from model.presets import load_hardware, load_presets, resolve
+from model.presets import load_hardware, load_known_models, load_presets, resolve
 
 # Spec section 8, as it stands there: one row a figure, one column a GPU, the last from the paragraph on the GTX 580.
 GPUS = ("V100 SXM", "A100 SXM", "H100 PCIe", "H100 SXM", "GTX 580 3GB")
@@ -295,6 +295,53 @@ class TestShippedPresets:
         assert resolve(text) == preset, "an exported preset needs the catalogue, or is not the one that was exported"
 
 
+class TestKnownModels:
+    def test_figures_and_marks(self):
+        models = load_known_models()
+        assert list(models.columns) == ["name", "training_flop", "approximate", "source"]
+        assert dict(zip(models.name, models.training_flop, strict=True)) == {
+            "GPT-3": 3e23,
+            "PaLM": 2.5e24,
+            "GPT-4": 2e25,
+            "Llama 3.1 405B": 3.8e25,
+            "Largest known in 2024": 5e25,
+        }
+        assert set(models.name[models.approximate]) == {"GPT-4", "Largest known in 2024"}, "an estimate is not marked"
+        assert models.name.is_unique, "two landmarks share a label"
+
+    def test_every_figure_has_a_source_and_estimates_name_who_made_them(self):
+        models = load_known_models().set_index("name")
+        assert models.source.str.contains("arXiv:|Epoch AI").all(), "a figure without a source"
+        assert models.source[models.approximate].str.contains("Epoch AI's estimate").all()
+
+    def test_least_comes_first(self, tmp_path, monkeypatch):
+        models = [{"name": str(flop), "training_flop": flop, "source": "S"} for flop in (3e24, 1e24, 2e24)]
+        (tmp_path / "known-models.json").write_text(json.dumps(models))
+        monkeypatch.setattr(presets, "_folder", lambda: tmp_path)
+        assert load_known_models().training_flop.tolist() == [1e24, 2e24, 3e24]
+        assert not load_known_models().approximate.any(), "a published figure is taken for an estimate"
+
+    def test_types_suit_a_chart(self):
+        models = load_known_models()
+        assert models.training_flop.dtype == float and models.approximate.dtype == bool
+
+    @pytest.mark.parametrize(
+        "wrong", [{"training_flop": -1.0}, {"training_flop": "3e23"}, {"source": ""}, {"name": ""}, {"year": 2020}]
+    )
+    def test_a_wrong_entry_is_refused_by_field(self, wrong, tmp_path, monkeypatch):
+        model = {"name": "M", "training_flop": 3e23, "source": "S"}
+        (tmp_path / "known-models.json").write_text(json.dumps([model | wrong]))
+        monkeypatch.setattr(presets, "_folder", lambda: tmp_path)
+        with pytest.raises(ValidationError) as caught:
+            load_known_models()
+        assert list(error_messages(caught.value)) == [f"0.{next(iter(wrong))}"], "nobody could tell what to mend"
+
+    def test_result_is_the_callers_own(self):
+        models = load_known_models()
+        models["training_flop"] = 0.0
+        assert load_known_models().training_flop.min() == 3e23, "a caller changed the data of the next one"
+
+
 class TestWhatDescriptionsSay:
     """A description states numbers; if one of these fails, the text is to be changed along with it."""
 
@@ -465,5 +512,5 @@ class TestLoading:
 
     def test_examples_in_the_docstrings_are_true(self):
         failed, attempted = doctest.testmod(presets)
-        assert attempted >= 5, "the docstrings lost their examples"
+        assert attempted >= 7, "the docstrings lost their examples"
         assert failed == 0, "an example in a docstring does not give what it says"
