@@ -1,41 +1,34 @@
-"""How far AI training can scale: presets, curves, parallelism and limits, all computed by `model`."""
+"""How far AI training can scale: a form for every input of `model`, and the curves, strategies and limits it gives."""
 
+import itertools
 import math
-from collections.abc import Iterator
+import time
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import altair as alt
 import pandas as pd
 import streamlit as st
 
-from model import Configuration, load_presets, simulate, training_limits
-from model.export import complete_output
-from model.text import amount, degrees, degrees_in_words, duration, flop, percent, plain, quantity, scientific
+from model import Configuration, capital_cost_usd, load_hardware, load_known_models, load_presets, simulate
+from model import training_limits as limits_of
+from model.editing import Entries, Entry, added, opened, put_back, typed, with_hardware
+from model.form import Input, inputs, value_at
+from model.text import amount, degrees, flop, percent, plain, quantity, scientific
+from model.words import DEGREES, TERMS, degrees_by_level, degrees_on_level, facts, level_in_words, sentence
+from model.workspace import Unreadable, Workspace, edits, from_edits, from_json, to_json
 
-st.set_page_config(page_title="How far can AI training scale?", page_icon="📈", layout="wide")
+st.set_page_config(
+    page_title="How far can AI training scale?", page_icon="📈", layout="wide", initial_sidebar_state=340
+)
 
-TERMS = {
-    "Training compute": "The arithmetic of a whole training run, in FLOP: 6 for each active parameter and token.",
-    "MFU": "Model FLOP utilization: the share of the GPUs' peak FLOP/s that goes into the model's own arithmetic.",
-    "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
-    "Linear scaling": "While MFU stays near its peak, twice the GPUs train twice the FLOP in the same time. That ends "
-    "at the first training run whose MFU is no longer above the threshold, a share of peak sustained.",
-    "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond the wall, steps, which "
-    "must follow one another, take too long, because every message and every matmul has a latency. ≥ where the sweep "
-    "ends before the wall.",
-    "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
-    "TP": "Tensor parallel: GPUs split each weight matrix, along d_model and d_ff, and add up results at every layer.",
-    "PP": "Pipeline parallel: GPUs hold successive layers and pass activations on from stage to stage.",
-    "EP": "Expert parallel: GPUs hold different experts of a sparse model, and tokens travel to theirs.",
-    "Microbatch": "A piece of the batch that moves through the pipeline by itself, so that every stage has work.",
-    "Schedule": "The order of work in a pipeline. 1F1B alternates forward and backward passes; zero-bubble fills the "
-    "waiting at the start and the end (the bubble) with weight gradients.",
-    "Sparse": "A mixture of experts: each layer has several, and a token visits one. In a dense model there are none.",
-    "Network level": "GPUs are joined in growing groups, such as nodes and clusters of nodes, by ever slower links.",
-}
+UTILIZATION, PARALLELISM, MAXIMUM = VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
+LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
+PATIENCE_S = 0.4  # of a simulation without a sign of progress
+COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
 DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # for more than six configurations, by their look in a line of text
-DEGREES = {"DP": "dp", "TP": "tp", "PP": "pp", "EP": "ep"}
 DEGREE_SHAPES = ["circle", "square", "triangle-up", "diamond"]
 DEGREE_DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
 POWER_OF_TEN = """
@@ -47,22 +40,264 @@ POWER_OF_TEN = """
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
 
 presets = st.cache_resource(load_presets, show_spinner=False)()
+hardware = st.cache_resource(load_hardware, show_spinner=False)()
+known_models = st.cache_resource(load_known_models, show_spinner=False)()
+state = st.session_state
+
+# State: the entries of every preset that was looked at, and what changes them.
 
 
-@st.cache_data(max_entries=256, show_spinner=False, hash_funcs={Configuration: Configuration.model_dump_json})
-def run(configuration: Configuration) -> pd.DataFrame:
-    """The sweep of a configuration, simulated once."""
-    return simulate(configuration)
+def open_workspace(workspace: Workspace) -> None:
+    """Make a workspace the page's."""
+    state.entries[workspace.title] = opened(workspace, state.numbers)
+    state.sheets[workspace.title] = workspace
 
 
-def meaning_of(*terms: str) -> str:
-    return "\n".join(f"- **{term}.** {TERMS[term]}" for term in terms)
+def read_link() -> str:
+    """Open what the address asks for; say what of it cannot be read."""
+    query = st.query_params.to_dict()
+    title = query.get("preset", next(iter(presets)))
+    try:
+        if "edits" in query:
+            open_workspace(from_edits(query["edits"], presets.get(title)))
+        elif title not in presets:
+            raise Unreadable("there is no preset of its name")
+    except Unreadable as error:
+        st.query_params.clear()
+        return f"This link is damaged: {error}. Here is the first preset instead."
+    names = [configuration.name for configuration in sheet_of(title).configurations]
+    threshold = query.get("threshold", str(THRESHOLD))
+    readable = {
+        "configuration": query.get("configuration", names[0]) in names,
+        "view": query.get("view", UTILIZATION) in VIEWS,
+        "threshold": threshold.isdecimal() and LEAST_THRESHOLD <= int(threshold[:3]) <= MOST_THRESHOLD,
+    }
+    damaged = [name for name, is_readable in readable.items() if not is_readable]
+    for name in damaged:
+        del st.query_params[name]
+    return f"Part of this link is damaged and was left out: {', '.join(damaged)}." if damaged else ""
+
+
+def sheet_of(title: str) -> Workspace:
+    """What a title names: a preset, or a file that was opened."""
+    return state.sheets.get(title) or Workspace(**dict(presets[title]))
+
+
+def change(act, *arguments) -> None:
+    """Change the entries of the page by one of the functions of `model.editing`."""
+    state.entries[state.preset] = act(state.entries[state.preset], *arguments)
+    state.stopped = False
+
+
+def type_in(number: int, item: Input, key: str) -> None:
+    """Take over what was typed into a widget."""
+    change(typed, number, item, state[key])
+    renamed = state.entries[state.preset][number].valid.name
+    if item.location == "name" and number == state.number:
+        state.configuration = renamed
+
+
+def add(choice: str, copied: Configuration) -> None:
+    configuration = (
+        copied
+        if choice.startswith(COPY)
+        else Configuration(name=choice, gpu=hardware[choice].gpu, network=hardware[choice].network)
+    )
+    number = next(state.numbers)
+    change(added, number, configuration)
+    state.configuration = state.entries[state.preset][number].valid.name
+
+
+def remove(number: int) -> None:
+    change(lambda entries: {key: entry for key, entry in entries.items() if key != number})
+
+
+def include(number: int) -> None:
+    entries = state.entries[state.preset]
+    shown = entries[number].shown.model_copy(update={"included": state[f"include {number}"]})
+    entries[number] = replace(entries[number], shown=shown)
+
+
+def open_file() -> None:
+    """Open an uploaded file, or keep what is wrong with it for the page to say."""
+    if state.file is None:
+        return
+    try:
+        workspace = from_json(state.file.getvalue())
+    except Unreadable as error:
+        state.notice = f"**{plain(state.file.name)}** cannot be opened: {plain(str(error))}"
+        return
+    open_workspace(workspace)
+    state.preset, state.threshold, state.notice = workspace.title, workspace.threshold_percent, ""
+    state.view = workspace.view if workspace.view in VIEWS else UTILIZATION
+    state.configuration = workspace.selected or workspace.configurations[0].name
+
+
+def run_now() -> None:
+    """Simulate the drafts as they are."""
+    entries = state.entries[state.preset]
+    entries.update({number: replace(entry, applied=entry.valid) for number, entry in entries.items()})
+    state.stopped = False
+
+
+def stop() -> None:
+    state.stopped = True
+
+
+def pick() -> None:
+    """Select the configuration and the point that were clicked."""
+    points = state.curves.selection.picked
+    if points:
+        state.configuration, state.picked = points[0]["configuration"], points[0]["d_model"]
+
+
+# Simulation
+
+
+class Curve(NamedTuple):
+    """A configuration as it was simulated, and what came of it."""
+
+    name: str
+    configuration: Configuration
+    frame: pd.DataFrame
+    words: pd.DataFrame
+
+
+def all_but_name(configuration: Configuration) -> str:
+    return configuration.model_dump_json(exclude={"name"})
+
+
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Configuration: all_but_name})
+def slot(configuration: Configuration) -> dict:
+    """Where what is computed of a configuration is kept: its curve, the curve in words, or why there is none."""
+    return {}
+
+
+class Progress:
+    """A bar and a button to stop, which appear when a simulation takes long."""
+
+    def __init__(self, place, names: list[str]):
+        self.place, self.names, self.bar, self.start = place, names, None, time.monotonic()
+
+    def show(self, index: int, share: float) -> None:
+        if self.bar is None and time.monotonic() - self.start > PATIENCE_S:
+            with self.place.container(border=True):
+                self.bar = st.progress(0.0)
+                st.button("Stop", on_click=stop, icon=":material/stop_circle:")
+        if self.bar is not None:
+            words = f"Simulating {plain(self.names[index])}, {index + 1} of {len(self.names)}"
+            self.bar.progress((index + share) / len(self.names), text=words)
+
+
+def simulate_all(configurations: list[Configuration], place) -> None:
+    """Fill the slots of configurations."""
+    progress = Progress(place, [configuration.name for configuration in configurations])
+    for index, configuration in enumerate(configurations):
+        kept = slot(configuration)
+        try:
+            frame = simulate(configuration, progress=partial(progress.show, index))
+            kept |= {"frame": frame, "facts": facts(frame)}
+        except ValueError as error:
+            kept["refused"] = str(error)
+    place.empty()
+
+
+# The form
+
+
+def control(entry: Entry, number: int, item: Input) -> None:
+    """The widget of one input, and below it what is wrong with its value."""
+    key = f"{item.location} {number}.{entry.revision}"
+    if key not in state:
+        state[key] = item.written(value_at(entry.draft, item.path))
+    words = [item.description, item.bounds, item.formula and f"Now: {item.formula}"]
+    common = {
+        "label": plain(item.label),
+        "key": key,
+        "help": plain(" ".join(filter(None, words))),
+        "on_change": type_in,
+        "args": (number, item, key),
+    }
+    if item.kind == "switch":
+        st.toggle(**common)
+    elif item.kind in ("choice", "law"):
+        st.selectbox(options=list(item.options), format_func=item.options.get, **common)
+    elif item.kind == "levels":
+        st.segmented_control(options=list(item.options), required=True, **common)
+    elif item.kind == "several":
+        st.multiselect(options=list(item.options), format_func=item.options.get, **common)
+    elif item.kind == "texts":
+        st.text_area(**common)
+    else:
+        st.text_input(**common)
+    problem = entry.problems.get(item.location)
+    if problem:
+        st.error(plain(problem), icon=":material/error:")
+
+
+def editor(entry: Entry, number: int) -> None:
+    """The form of one configuration, by sections, of which only the open ones are drawn."""
+    items = list(inputs(entry.draft))
+    for item in (item for item in items if item.location == "name"):
+        control(entry, number, item)
+    for section in dict.fromkeys(item.section for item in items if item.location != "name"):
+        here = [item for item in items if item.section == section]
+        refused = any(item.location in entry.problems for item in here)
+        expander = st.expander(
+            section, key=f"section {section}", on_change="rerun", icon=":material/error:" if refused else None
+        )
+        if not expander.open:
+            continue
+        with expander:
+            if section == "GPU":
+                from_catalogue(entry, number)
+            for item, before in zip(here, [None, *here[:-1]], strict=True):
+                if item.group and (before is None or item.group != before.group):
+                    st.markdown(f"**{item.group}**")
+                control(entry, number, item)
+            if section == "Network":
+                st.caption(
+                    "Bandwidths count reads plus writes: a GPU that sends 1 GB/s while it receives 1 GB/s has 2 GB/s."
+                )
+    stray = {place: message for place, message in entry.problems.items() if place not in {i.location for i in items}}
+    for place, message in stray.items():
+        st.error(plain(f"{place}: {message}"), icon=":material/error:")
+
+
+def from_catalogue(entry: Entry, number: int) -> None:
+    """A menu of GPUs to take over, and what the present one comes to."""
+    key = f"hardware {number}"
+    st.menu_button(
+        "Take one of the catalogue",
+        list(hardware),
+        key=key,
+        on_click=lambda: change(with_hardware, number, hardware[state[key]]),
+        icon=":material/memory:",
+        help="Its GPU and its network replace this configuration's.",
+        width="stretch",
+    )
+    gpu = entry.valid.gpu
+    st.caption(
+        f"{quantity(gpu.max_flop_per_s, 'FLOP/s')} at peak, {quantity(gpu.flop_per_s, 'FLOP/s')} sustained, "
+        f"at {gpu.precision_bits} bits."
+    )
+
+
+def copy_link() -> None:
+    pass
+
+
+# Charts
 
 
 def swatch(style: tuple[str, str]) -> str:
     """A piece of a configuration's line, in Markdown."""
     colour, dash = style
     return f":{colour}[{dash}{dash}]"
+
+
+def meaning_of(*terms: str) -> str:
+    return "\n".join(f"- **{term}.** {TERMS[term]}" for term in terms)
 
 
 def decades(*columns: pd.Series) -> list[float]:
@@ -83,90 +318,120 @@ def flop_axis(field: str, ticks: list[float]) -> alt.X:
     return log_axis(alt.X, field, "Training compute (FLOP)", ticks)
 
 
-def colour_of(styles: Styles) -> alt.Color:
+def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
     scale = alt.Scale(domain=list(styles), range=[colour for colour, _ in styles.values()])
-    return alt.Color("configuration:N", scale=scale, legend=None)
+    return alt.Color("configuration:N", scale=scale, legend=legend)
 
 
-def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
-    return chart.properties(height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}).configure_axis(
-        labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
-    )
+def finished(chart: alt.LayerChart, height: int, name: str) -> alt.LayerChart:
+    """A chart of a height, with what all have in common; `name` is that of its downloads."""
+    return chart.properties(
+        height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}, usermeta=downloads(name)
+    ).configure_axis(labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False)
 
 
-def facts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Everything about each point in words, by the titles that its tooltip shows."""
-    strategies = frame[["dp", "tp_model", "tp_ff", "pp", "ep"]].itertuples(index=False)
-    return pd.DataFrame(
-        {
-            "Configuration": frame["configuration"],
-            "Training compute": frame["training_flop"].map(flop),
-            "MFU": frame["mfu"].map(partial(percent, decimals=1)),
-            "Share of peak sustained": frame["fraction_of_peak"].map(partial(percent, decimals=1)),
-            "Parameters": frame["params"].map(amount),
-            "Active parameters": frame["active_params"].map(amount),
-            "Training tokens": frame["dataset_tokens"].map(amount),
-            "Batch": frame["batch_tokens"].map(amount) + " tokens",
-            "GPUs": frame["n_gpus"].map(amount),
-            "Parallelism": [degrees_in_words(*strategy) for strategy in strategies],
-            "Microbatches": frame["microbatches"].map(amount),
-            "Schedule": frame["schedule"],
-            "Training time": frame["training_s"].map(duration),
-        }
-    )
+def downloads(name: str) -> dict:
+    """Vega-Embed's own links to save the picture."""
+    actions = {"export": True, "source": False, "compiled": False, "editor": False}
+    return {"embedOptions": {"actions": actions, "downloadFileName": name}}
 
 
 def tooltip(*titles: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{title}:N", title=title) for title in titles]
 
 
-def utilization_chart(frame, limits, styles: Styles, reference_lines) -> alt.LayerChart:
-    """MFU against training compute, a line per configuration."""
-    words = facts(frame)
-    points = frame[["configuration", "training_flop", "mfu"]].assign(
+def utilization_chart(frame, words, limits, styles: Styles, lines, point, landmarks) -> alt.LayerChart:
+    """MFU against training compute, a line per configuration; `lines` across, `landmarks` on the axis."""
+    points = frame[["configuration", "training_flop", "mfu", "d_model"]].assign(
         **words, spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"]
     )
     share = alt.Y(
         "mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, titleAngle=0, titleAlign="left", titleY=-14)
     )
-    curves = alt.Chart(points).encode(
-        flop_axis("training_flop", decades(frame["training_flop"])), share, colour_of(styles)
+    ticks = decades(frame["training_flop"])
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        columns=alt.expr("max(1, floor(width / 260))"),
+        symbolType="stroke",
+        symbolSize=300,
+        symbolStrokeWidth=3,
+        labelLimit=230,
+        labelFontSize=13,
     )
+    curves = alt.Chart(points).encode(flop_axis("training_flop", ticks), share, colour_of(styles, legend))
     nearest = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
+    picked = alt.selection_point("picked", fields=["configuration", "d_model"], nearest=True, on="click")
     dots = curves.mark_point(filled=True, opacity=1).encode(
         size=alt.when(nearest).then(alt.value(120)).otherwise(alt.value(20)),
         tooltip=tooltip(*words),
         description="spoken:N",
     )
+    dashes = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
+    drawn = curves.mark_line(strokeWidth=2, aria=False).encode(
+        alt.StrokeDash("configuration:N", scale=dashes, legend=legend)
+    )
     ends = alt.Chart(limits[["configuration", "linear_scaling_end_flop", "mfu"]].dropna())
     diamonds = ends.mark_point(shape="diamond", filled=True, size=160, opacity=1, aria=False).encode(
         alt.X("linear_scaling_end_flop:Q"), alt.Y("mfu:Q"), colour_of(styles)
     )
-    references = alt.Chart(reference_lines).encode(alt.Y("mfu:Q"), colour_of(styles))
-    rules = references.mark_rule(strokeDash=[3, 3], aria=False)
-    labels = references.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
+    ring = (
+        alt.Chart(point[["configuration", "training_flop", "mfu"]])
+        .mark_point(size=300, strokeWidth=2, aria=False)
+        .encode(alt.X("training_flop:Q"), alt.Y("mfu:Q"), colour_of(styles))
+    )
+    across = alt.Chart(lines).encode(alt.Y("mfu:Q"), colour_of(styles))
+    rules = across.mark_rule(strokeDash=[3, 3], aria=False)
+    labels = across.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
         text="label:N", x=alt.value(0)
     )
-    dashes = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
-    lines = curves.mark_line(strokeWidth=2, aria=False).encode(
-        alt.StrokeDash("configuration:N", scale=dashes, legend=None)
+    layers = [rules, labels, *known_model_marks(landmarks, ticks), drawn, diamonds, ring]
+    return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460, "utilization")
+
+
+def known_model_marks(landmarks, ticks: list[float]) -> list[alt.Chart]:
+    """Ticks on the axis of training compute, each named on a line of its own."""
+    known = landmarks[landmarks["training_flop"].between(ticks[0], ticks[-1])].reset_index(drop=True)
+    known["Known model"] = known["name"] + known["approximate"].map({True: " (estimated)", False: ""})
+    known["Training compute"], known["Source"] = known["training_flop"].map(flop), known["source"]
+    known["rise"] = 12 + 16 * (len(known) - 1 - known.index)
+    at = alt.Chart(known).encode(
+        alt.X("training_flop:Q"),
+        alt.Y(value=alt.expr("height - datum.rise")),
+        tooltip=tooltip("Known model", "Training compute", "Source"),
     )
-    return finished(alt.layer(rules, labels, lines, diamonds, dots.add_params(nearest)), 440)
+    rules = at.mark_rule(opacity=0.6, color="gray").encode(y2=alt.value(alt.expr("height")))
+    left = known["training_flop"] < math.sqrt(ticks[0] * ticks[-1])
+    return [
+        rules,
+        *(
+            at.transform_filter(alt.FieldOneOfPredicate("name", list(known["name"][side])))
+            .mark_text(align=align, dx=dx, baseline="middle", fontSize=12, color="gray")
+            .encode(text="name:N")
+            for align, dx, side in (("left", 5, left), ("right", -5, ~left))
+        ),
+    ]
 
 
-def degrees_chart(frame, kinds: list[str], colour: str, flop_ticks: list[float], degree_ticks) -> alt.LayerChart:
-    """The degrees in the columns `kinds` against training compute."""
-    words = facts(frame)
-    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-16)
-    base = (
+def degree_base(frame, words, kinds: list[str], colour: str, ticks: list[float]) -> alt.Chart:
+    """Each row of a frame once for every degree in the columns `kinds`."""
+    return (
         alt.Chart(words.join(frame[["training_flop", *kinds]]))
         .transform_fold(kinds, as_=["kind", "degree"])
         .transform_calculate(
             line="datum.kind",
             spoken="datum.kind + ' ' + format(datum.degree, ',') + ' at ' + datum['Training compute']",
         )
-        .encode(flop_axis("training_flop", flop_ticks), degree, color=alt.value(colour))
+        .encode(flop_axis("training_flop", ticks), color=alt.value(colour))
     )
+
+
+def degrees_chart(
+    frame, words, kinds: list[str], colour: str, ticks: list[float], degree_ticks, name
+) -> alt.LayerChart:
+    """The degrees in the columns `kinds` against training compute."""
+    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-16)
+    base = degree_base(frame, words, kinds, colour, ticks).encode(degree)
     dashes = alt.Scale(domain=kinds, range=DEGREE_DASHES)
     shapes = alt.Scale(domain=kinds, range=DEGREE_SHAPES)
     legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=1, labelFontSize=13, padding=0)
@@ -180,94 +445,157 @@ def degrees_chart(frame, kinds: list[str], colour: str, flop_ticks: list[float],
             *tooltip(*words),
         ],
     )
-    return finished(alt.layer(lines, dots), 320)
+    return finished(alt.layer(lines, dots), 320, name)
 
 
-def over_levels(configuration: Configuration, frame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each network level in words, and the degrees over it in the columns DP, TP, PP and EP."""
-    for index, level in enumerate(configuration.network):
-        joined = f"{amount(level.size)} {'of the level below' if index else 'GPUs'}" if level.size else "the rest"
-        over = {column: frame[f"{column}_levels"].str[index] for column in ("dp", "tp_model", "tp_ff", "pp", "ep")}
-        yield (
-            f"{plain(level.name)} joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU",
-            frame.assign(DP=over["dp"], TP=over["tp_model"] * over["tp_ff"], PP=over["pp"], EP=over["ep"]),
+def shares_chart(frame, words, kinds: list[str], colour: str, ticks: list[float], name) -> alt.LayerChart:
+    """How the logarithm of the number of GPUs divides into those of the degrees."""
+    shades = alt.Scale(domain=kinds, range=[0.95, 0.65, 0.4, 0.2][: len(kinds)])
+    legend = alt.Legend(title=None, orient="top", labelFontSize=13, padding=0)
+    areas = (
+        degree_base(frame, words, kinds, colour, ticks)
+        .transform_calculate(log="log(datum.degree)")
+        .mark_area(aria=False)
+        .encode(
+            alt.Y(
+                "log:Q",
+                stack="normalize",
+                title="Share of log(GPUs)",
+                axis=alt.Axis(format="%", titleAngle=0, titleAlign="left", titleY=-16, tickCount=4),
+            ),
+            alt.Opacity("kind:N", scale=shades, legend=legend),
+            alt.Order("order:Q"),
         )
+        .transform_calculate(order=f"indexof({kinds}, datum.kind)")
+    )
+    return finished(alt.layer(areas), 160, name)
 
 
 def limits_chart(limits, styles: Styles) -> alt.LayerChart:
-    """From the end of linear scaling to the latency wall, a row per configuration."""
-    end, wall = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
+    """From the end of linear scaling to the latency wall, or to the end of the curve, a row per configuration."""
+    end, last = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
     words = {
         "Configuration": limits["configuration"],
         "Linear scaling ends": end.map(flop),
-        "Latency wall": limits["latency_wall"] + " FLOP",
+        "Latency wall": limits["Latency wall"] + " FLOP",
     }
-    rows = limits[["configuration"]].assign(end=end, wall=wall, start=end.fillna(wall), **words)
+    rows = limits[["configuration", "at_the_wall"]].assign(end=end, last=last, start=end.fillna(last), **words)
     base = alt.Chart(rows).encode(
-        alt.Y("configuration:N", sort=None, axis=None), colour_of(styles), tooltip=tooltip(*words)
+        alt.Y("configuration:N", sort=None, axis=None), colour_of(styles, None), tooltip=tooltip(*words)
     )
     names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13)
     spans = base.mark_rule(strokeWidth=3, aria=False)
     ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1)
-    walls = base.mark_tick(thickness=4, size=18, opacity=1)
-    layers = alt.layer(
-        names.encode(text="configuration:N", x=alt.value(0)),
-        spans.encode(flop_axis("start", decades(rows["start"], wall)), alt.X2("wall:Q")),
-        ends.encode(alt.X("end:Q"), description="Linear scaling ends:N"),
-        walls.encode(alt.X("wall:Q"), description="Latency wall:N"),
+    walls = base.transform_filter("datum.at_the_wall").mark_tick(thickness=4, size=18, opacity=1)
+    beyond = base.transform_filter("!datum.at_the_wall").mark_point(
+        shape="triangle-right", filled=True, size=140, opacity=1
     )
-    return finished(layers, 44 * len(limits) + 60)
+    layers = [
+        names.encode(text="configuration:N", x=alt.value(0)),
+        spans.encode(flop_axis("start", decades(rows["start"], last)), alt.X2("last:Q")),
+        ends.encode(alt.X("end:Q"), description="Linear scaling ends:N"),
+        walls.encode(alt.X("last:Q"), description="Latency wall:N"),
+        beyond.encode(alt.X("last:Q"), description="Latency wall:N"),
+    ]
+    return finished(alt.layer(*layers), 44 * len(limits) + 60, "maximum-training-compute")
 
 
-def limits_table(limits, styles: Styles) -> pd.DataFrame:
-    """The limits in words, a row per configuration."""
+def limits_table(limits) -> pd.DataFrame:
+    """The limits, a row per configuration, by the headings of their table."""
     strategies = limits[list(DEGREES.values())].itertuples(index=False)
-    numbers = pd.DataFrame(
+    return pd.DataFrame(
         {
+            "Configuration": limits["configuration"],
+            "GPU": limits["gpu"],
             "Model": limits["sparse"].map({True: "sparse", False: "dense"}),
-            "Linear scaling ends (FLOP)": limits["linear_scaling_end_flop"].map(scientific),
-            "Latency wall (FLOP)": limits["latency_wall"],
-            "Last above (FLOP)": limits["last_above_flop"].map(scientific),
-            "Crosses again": limits["recrosses"].map({True: "yes", False: "no"}),
-            "Parameters": limits["params"].map(amount),
-            "GPUs": limits["n_gpus"].map(amount),
+            "Linear scaling ends (FLOP)": limits["linear_scaling_end_flop"],
+            "Latency wall (FLOP)": limits["latency_wall_flop"],
+            "Parameters": limits["params"],
+            "GPUs": limits["n_gpus"],
+            "Cost of GPUs (US$)": limits["cost_usd"],
+            "MFU": limits["mfu"],
             "Parallelism": [degrees(*strategy) for strategy in strategies],
-            "MFU": limits["mfu"].map(percent),
+            "Last above (FLOP)": limits["last_above_flop"],
+            "Crosses again": limits["recrosses"].map({True: "yes", False: "no"}),
         }
     )
-    names = {
-        "Configuration": [
-            f"{swatch(styles[name])} {plain(name)}".replace(" ", "\u00a0") for name in limits["configuration"]
-        ],
-        "GPU": limits["gpu"].map(plain),
-    }
-    unbroken = numbers.map(lambda words: words.replace(" ", "\u00a0").replace("·\u00a0", "· "))
-    return pd.DataFrame(names).join(unbroken)
 
 
-# What is run
+# The sidebar: what is run
+
+if "entries" not in state:
+    state.entries, state.sheets, state.numbers = {}, {}, itertools.count()
+    state.stopped, state.picked = False, None
+    state.notice = read_link()
 
 with st.sidebar:
-    title = st.selectbox("Preset", list(presets), key="preset", bind="query-params", help="Configurations to compare.")
-    preset = presets[title]
-    st.caption(plain(preset.description), help=f"Source: {plain(preset.source)}")
-    st.subheader("Configurations", help="Tick what the charts, the table and the download include.", anchor=False)
-    styles = {
-        configuration.name: (COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)])
-        for index, configuration in enumerate(preset.configurations)
+    titles = list(dict.fromkeys([*presets, *state.sheets]))
+    title = st.selectbox("Preset", titles, key="preset", bind="query-params", help="Configurations to compare.")
+    if title not in state.entries:
+        state.entries[title] = opened(sheet_of(title), state.numbers)
+    sheet = sheet_of(title)
+    entries: Entries = state.entries[title]
+    st.subheader("Configurations", help="Tick what the charts, the tables and the downloads include.", anchor=False)
+    styles: Styles = {
+        entry.valid.name: (
+            COLOURS[entry.shown.colour % len(COLOURS)],
+            list(DASHES)[entry.shown.colour // len(COLOURS) % len(DASHES)],
+        )
+        for entry in entries.values()
     }
-    included = []
-    for configuration in preset.configurations:
+    for number, entry in entries.items():
+        state.setdefault(f"include {number}", entry.shown.included)
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-            st.markdown(swatch(styles[configuration.name]))
-            if st.checkbox(
-                plain(configuration.name),
-                value=True,
-                key=f"include {configuration.name} of {title}",
-                width="stretch",
-                persist_state="session",
-            ):
-                included.append(configuration)
+            st.markdown(swatch(styles[entry.valid.name]))
+            st.checkbox(
+                plain(entry.valid.name), key=f"include {number}", on_change=include, args=(number,), width="stretch"
+            )
+    names = {entry.valid.name: number for number, entry in entries.items()}
+    name = st.selectbox(
+        "Selected configuration",
+        list(names),
+        key="configuration",
+        bind="query-params",
+        help="The one to edit here, whose numbers stand above the charts.",
+    )
+    state.number = number = names[name]
+    preset_configurations = {configuration.name: configuration for configuration in sheet.configurations}
+    origin = preset_configurations.get(entries[number].shown.origin)
+    with st.container(horizontal=True, gap="xsmall"):
+        st.button("Duplicate", on_click=add, args=(COPY, entries[number].valid), icon=":material/content_copy:")
+        st.button(
+            "Remove",
+            on_click=remove,
+            args=(number,),
+            icon=":material/delete:",
+            disabled=len(entries) == 1,
+        )
+        st.button(
+            "Put back",
+            on_click=change,
+            args=(put_back, number, origin),
+            icon=":material/undo:",
+            disabled=origin is None or entries[number].draft == origin.model_dump(),
+            help="As it is in the preset.",
+        )
+    st.menu_button(
+        "Add new configuration",
+        [f"{COPY}{name}", *hardware],
+        key="addition",
+        on_click=lambda: add(state.addition, entries[number].valid),
+        icon=":material/add:",
+        width="stretch",
+    )
+    editor(entries[number], number)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        live = st.toggle(
+            "Live update", value=True, key="live", bind="query-params", help="Off: changes wait for “Run simulation”."
+        )
+        st.button("Run simulation", on_click=run_now, type="secondary" if live else "primary")
+    with st.expander("Open a file", icon=":material/folder_open:"):
+        st.file_uploader(
+            "A saved state, a complete output or a preset (JSON)", type="json", key="file", on_change=open_file
+        )
 
 # What comes of it
 
@@ -277,120 +605,219 @@ st.markdown(
     "[Erdil & Schneider-Joseph 2024](https://arxiv.org/abs/2411.01137). **An upper bound:** attention, failures, "
     "stragglers and network congestion are left out."
 )
-if not included:
-    st.info("Tick at least one configuration in the sidebar.", icon=":material/check_box:")
-    st.stop()
+st.markdown(f"**{plain(title)}.** {plain(sheet.description)}", help=f"Source: {plain(sheet.source)}")
+if state.notice:
+    st.warning(state.notice, icon=":material/link_off:")
+running = st.empty()
 
-runs = {configuration.name: run(configuration) for configuration in included}
-for name, frame in runs.items():
-    if frame.empty:
-        st.warning(f"**{plain(name)}** has no feasible run. {plain(frame.attrs['reason'])}", icon=":material/block:")
-feasible = {configuration.name: configuration for configuration in included if not runs[configuration.name].empty}
-if not feasible:
-    st.stop()
-results = pd.concat([runs[name] for name in feasible], ignore_index=True)
-
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-    selected = feasible[
-        st.selectbox("Selected configuration", list(feasible), key="configuration", bind="query-params", width=340)
-    ]
-    st.download_button(
-        "Complete output (JSON)",
-        partial(complete_output, title, included, results),
-        file_name="complete-output.json",
-        mime="application/json",
-        on_click="ignore",
-        icon=":material/download:",
-        help="The configurations as they were run, and every column of every point of their curves.",
+if live:
+    entries.update({key: replace(entry, applied=entry.valid) for key, entry in entries.items()})
+included = {key: entry for key, entry in entries.items() if entry.shown.included and entry.applied}
+if not state.stopped:
+    simulate_all([entry.applied for entry in included.values() if not slot(entry.applied)], running)
+unfinished = []
+for key, entry in included.items():
+    kept, spoken = slot(entry.applied), f"**{plain(entry.valid.name)}**"
+    if "frame" in kept:
+        entries[key] = included[key] = replace(entry, drawn=entry.applied)
+        if kept["frame"].empty:
+            st.warning(f"{spoken} has no feasible run. {plain(kept['frame'].attrs['reason'])}", icon=":material/block:")
+    elif "refused" in kept:
+        st.warning(f"{spoken} cannot be simulated: {plain(kept['refused'])}", icon=":material/block:")
+    else:
+        unfinished.append(entry.valid.name)
+if unfinished:
+    st.warning(
+        f"Stopped before {plain(', '.join(unfinished))}. “Run simulation” goes on.", icon=":material/stop_circle:"
     )
-headline = st.container(border=True)
-utilization, parallelism, maximum = st.tabs(
-    ["Utilization", "Parallelism", "Maximum training compute"], key="view", bind="query-params"
+pending = [entry.valid.name for entry in entries.values() if entry.valid != entry.applied]
+if pending:
+    st.info(f"Changed but not run: {plain(', '.join(pending))}. Press “Run simulation”.", icon=":material/pending:")
+
+curves = {}
+for entry in included.values():
+    kept = slot(entry.drawn) if entry.drawn else {}
+    if "frame" in kept and not kept["frame"].empty:
+        name = entry.valid.name
+        curves[name] = Curve(
+            name, entry.drawn, kept["frame"].assign(configuration=name), kept["facts"].assign(Configuration=name)
+        )
+
+workspace = Workspace(
+    title=title,
+    description=sheet.description,
+    source=sheet.source,
+    configurations=tuple(entry.valid for entry in entries.values()),
+    shown=tuple(entry.shown for entry in entries.values()),
+    selected=state.configuration,
+    threshold_percent=state.get("threshold", THRESHOLD),
+    view=state.get("view", UTILIZATION),
 )
+link = edits(workspace, presets.get(title))
+if link != st.query_params.get("edits", ""):
+    if link:
+        st.query_params["edits"] = link
+    else:
+        del st.query_params["edits"]
+
+style = styles[state.configuration]
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+    st.subheader(f"{swatch(style)} {plain(state.configuration)}", anchor=False, width="stretch")
+    with st.container(horizontal=True, gap="xsmall", width="content"):
+        copy_link()
+        download = partial(st.download_button, on_click="ignore", icon=":material/download:")
+        download(
+            "State",
+            partial(to_json, workspace),
+            file_name="training-scaling.json",
+            mime="application/json",
+            help="Everything set on this page (JSON); “Open a file” brings it back.",
+        )
+        if curves:
+            results = pd.concat([curve.frame for curve in curves.values()], ignore_index=True)
+            download(
+                "Complete output",
+                partial(to_json, workspace, results),
+                file_name="complete-output.json",
+                mime="application/json",
+                help="The state, and every column of every point of the curves (JSON). “Open a file” reads it too.",
+            )
+            download(
+                "Points",
+                partial(results.to_csv, index=False),
+                file_name="points.csv",
+                mime="text/csv",
+                help="Every column of every point of the curves (CSV).",
+            )
+headline = st.container(border=True)
+utilization, parallelism, maximum = st.tabs(VIEWS, key="view", bind="query-params", on_change="rerun")
 maximum_card = maximum.container(border=True)
 threshold = maximum_card.slider(
     "Threshold, as a share of peak sustained",
-    *(50, 99, 80),
+    *(LEAST_THRESHOLD, MOST_THRESHOLD, THRESHOLD),
     format="%d%%",
     key="threshold",
     bind="query-params",
     width=400,
     help=f"{TERMS['Peak sustained']} {TERMS['Linear scaling']}",
 )
-limits = training_limits(results, threshold / 100)
-limits["latency_wall"] = [
-    ("" if runs[row.configuration].attrs["at_the_wall"] else "≥ ") + scientific(row.latency_wall_flop)
-    for row in limits.itertuples()
+if not curves:
+    headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
+    st.stop()
+
+limits = limits_of(results, threshold / 100)
+ends = limits.set_index("configuration")["linear_scaling_end_flop"]
+limits["at_the_wall"] = [curve.frame.attrs["at_the_wall"] for curve in curves.values()]
+limits["Latency wall"] = limits["at_the_wall"].map({True: "", False: "≥ "}) + limits["latency_wall_flop"].map(
+    scientific
+)
+limits["cost_usd"] = [
+    capital_cost_usd(curve.configuration.gpu, n_gpus)
+    for curve, n_gpus in zip(curves.values(), limits["n_gpus"], strict=True)
 ]
+words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
+curve = curves.get(state.configuration)
 
 with headline:
-    limit = limits.set_index("configuration").loc[selected.name]
-    at_end = runs[selected.name].query("training_flop == @limit.linear_scaling_end_flop")
-    metrics = st.grid(5, min_column_width=150)
-    metrics.metric("Linear scaling ends", flop(limit.linear_scaling_end_flop), help=TERMS["Linear scaling"])
-    metrics.metric("Parameters", amount(limit.params), help="Of the model where linear scaling ends.")
-    metrics.metric("GPUs", amount(limit.n_gpus), help="Of the cluster that trains it.")
-    metrics.metric("MFU", percent(limit.mfu), help=f"{TERMS['MFU']} Here where linear scaling ends.")
-    metrics.metric(
-        "Latency wall",
-        f"{limit.latency_wall} FLOP",
-        help=f"{TERMS['Latency wall']} {runs[selected.name].attrs['reason']}",
-    )
-    if at_end.empty:
-        st.caption(f"MFU stays above {threshold}% of peak sustained up to the end of the curve.")
+    if curve is None:
+        st.info(f"{plain(state.configuration)} is not among the curves.", icon=":material/visibility_off:")
     else:
-        point = facts(at_end).iloc[0]
+        limit = limits.set_index("configuration").loc[state.configuration]
+        metrics = st.grid(5, min_column_width=150)
+        metrics.metric("Linear scaling ends", flop(limit["linear_scaling_end_flop"]), help=TERMS["Linear scaling"])
+        metrics.metric("Parameters", amount(limit["params"]), help="Of the model where linear scaling ends.")
+        metrics.metric("GPUs", amount(limit["n_gpus"]), help="Of the cluster that trains it.")
+        metrics.metric("MFU", percent(limit["mfu"]), help=f"{TERMS['MFU']} Here where linear scaling ends.")
+        metrics.metric(
+            "Latency wall",
+            f"{limit['Latency wall']} FLOP",
+            help=f"{TERMS['Latency wall']} {curve.frame.attrs['reason']}",
+        )
+        at_end = curve.frame[curve.frame["training_flop"] == limit["linear_scaling_end_flop"]]
         st.caption(
-            f"Where linear scaling ends: {plain(point['Parallelism'])}; {point['Microbatches']} microbatches, "
-            f"{point['Schedule']} schedule; trained in {point['Training time']}.",
+            f"Where linear scaling ends: {plain(sentence(at_end.iloc[0]))}"
+            if len(at_end)
+            else f"MFU stays above {threshold}% of peak sustained up to the end of the curve.",
             help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
         )
 
 if utilization.open:
-    with utilization, st.container(border=True):
-        with st.container(horizontal=True, gap="small"):
-            for name in feasible:
-                st.markdown(f"{swatch(styles[name])}\u2002{plain(name)}")
-            st.markdown("◆ linear scaling ends", help=TERMS["Linear scaling"])
-        peak = selected.gpu.effective_utilization
-        reference_lines = pd.DataFrame(
+    reference = curve or next(iter(curves.values()))
+    end_width = reference.frame["d_model"][reference.frame["training_flop"] == ends[reference.name]]
+    widths = list(reference.frame["d_model"])
+    state.point = state.picked if state.picked in widths else next(iter(end_width), widths[-1])
+    point = reference.frame[reference.frame["d_model"] == state.point]
+    with utilization.container(border=True):
+        st.toggle("Known models", value=True, key="models", bind="query-params", help="Marks on the axis.")
+        peak = reference.configuration.gpu.effective_utilization
+        lines = pd.DataFrame(
             {
-                "configuration": selected.name,
+                "configuration": reference.name,
                 "mfu": [peak, peak * threshold / 100],
                 "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
             }
         )
-        ends = ", ".join(f"{row.configuration} {flop(row.linear_scaling_end_flop)}" for row in limits.itertuples())
+        spoken = ", ".join(f"{name} {flop(end)}" for name, end in ends.items())
         st.altair_chart(
-            utilization_chart(results, limits, styles, reference_lines),
-            alt=f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {ends}.",
+            utilization_chart(
+                results, words, limits, styles, lines, point, known_models if state.models else known_models[:0]
+            ),
+            key="curves",
+            on_select=pick,
+            selection_mode="picked",
+            alt=f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {spoken}.",
         )
+        st.caption("◆ where linear scaling ends. ○ the selected point: click another, or move the slider below.")
+    with utilization.container(border=True):
+        st.markdown(f"{swatch(styles[reference.name])} **{plain(reference.name)} at one point**")
+        compute = dict(zip(widths, reference.words["Training compute"], strict=True))
+        st.select_slider(
+            "Training compute",
+            widths,
+            format_func=compute.get,
+            key="point",
+            on_change=lambda: state.update(picked=state.point),
+            help=TERMS["Training compute"],
+        )
+        st.markdown(plain(sentence(point.iloc[0])))
+        st.dataframe(degrees_by_level(reference.configuration, point.iloc[0]), hide_index=True)
 
 if parallelism.open:
     with parallelism:
-        flop_ticks = decades(results["training_flop"])
+        ticks = decades(results["training_flop"])
         degree_ticks = decades(*(results[column] for column in DEGREES.values()))
         kinds = [kind for kind in DEGREES if kind != "EP" or results["sparsity"].max() > 1]
         st.markdown("**Degrees of parallelism** of the fastest strategy", help=meaning_of(*DEGREES))
         panels = st.grid(2, min_column_width=340, border=True)
-        for name in feasible:
-            whole = runs[name].assign(**{kind: runs[name][column] for kind, column in DEGREES.items()})
+        for name, drawn in curves.items():
+            whole = drawn.frame.assign(**{kind: drawn.frame[column] for kind, column in DEGREES.items()})
+            arguments = (whole, drawn.words, kinds, styles[name][0], ticks)
             with panels.cell():
                 st.markdown(f"{swatch(styles[name])}\u2002**{plain(name)}**")
                 st.altair_chart(
-                    degrees_chart(whole, kinds, styles[name][0], flop_ticks, degree_ticks),
+                    degrees_chart(*arguments, degree_ticks, "degrees"),
                     alt=f"Degrees of parallelism ({', '.join(kinds)}) of {name} against training compute, "
                     "both on logarithmic scales.",
                 )
-        st.markdown(f"**{plain(selected.name)} over the levels of its network**", help=TERMS["Network level"])
-        panels = st.grid(2, min_column_width=340, border=True)
-        for level, at_level in over_levels(selected, runs[selected.name]):
-            with panels.cell():
-                st.markdown(f"**{level}**")
                 st.altair_chart(
-                    degrees_chart(at_level, kinds, styles[selected.name][0], flop_ticks, degree_ticks),
-                    alt=f"The same degrees of {selected.name} over one network level. {level}",
+                    shares_chart(*arguments, "shares"),
+                    alt=f"Share of each kind of parallelism ({', '.join(kinds)}) of {name} in the logarithm of its "
+                    "number of GPUs, against training compute.",
                 )
+        if curve is not None:
+            st.markdown(f"**{plain(curve.name)} over the levels of its network**", help=TERMS["Network level"])
+            panels = st.grid(2, min_column_width=340, border=True)
+            for index in range(len(curve.configuration.network)):
+                level = level_in_words(curve.configuration, index)
+                with panels.cell():
+                    st.markdown(f"**{plain(level)}**")
+                    st.altair_chart(
+                        degrees_chart(
+                            curve.frame.join(degrees_on_level(curve.frame, index)),
+                            *(curve.words, kinds, styles[curve.name][0], ticks, degree_ticks, "levels"),
+                        ),
+                        alt=f"The same degrees of {curve.name} over one network level. {level}",
+                    )
 
 if maximum.open:
     with maximum_card:
@@ -398,13 +825,11 @@ if maximum.open:
             limits_chart(limits, styles),
             alt="For each configuration, from where linear scaling ends to the latency wall.",
         )
-        st.table(
-            limits_table(limits, styles), border="horizontal", alt="Limits of each configuration at the threshold."
-        )
+        st.dataframe(limits_table(limits), hide_index=True)
         st.caption(
-            "Parameters, GPUs, parallelism and MFU are those where linear scaling ends. Curves are jagged, because "
-            "models and clusters come in round sizes: *last above* is the last training run above the threshold, "
-            "*crosses again* whether MFU rises above it once more. ≥: the sweep ends before a wall."
+            "Parameters, GPUs, their cost, parallelism and MFU are those where linear scaling ends. Curves are jagged, "
+            "because models and clusters come in round sizes: *last above* is the last training run above the "
+            "threshold, *crosses again* whether MFU rises above it once more. ≥: the sweep ends before a wall."
         )
 
 with st.expander("What the words mean", icon=":material/menu_book:"):

@@ -16,7 +16,8 @@ from model.configuration import (
 )
 from model.gpu import matmul_time
 from model.limits import critical_compute, latency_limit, latency_wall, training_limits
-from model.presets import load_hardware, load_presets
+from model.money import capital_cost_usd
+from model.presets import load_hardware, load_known_models, load_presets
 from model.simulation import evaluate, simulate
 
 __all__ = [
@@ -27,12 +28,14 @@ __all__ = [
     "Preset",
     "Shape",
     "Strategy",
+    "capital_cost_usd",
     "critical_compute",
     "error_messages",
     "evaluate",
     "latency_limit",
     "latency_wall",
     "load_hardware",
+    "load_known_models",
     "load_presets",
     "matmul_time",
     "simulate",

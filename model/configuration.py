@@ -46,13 +46,21 @@ class Schema(BaseModel):
 
 
 def field(
-    title: str, description: str, *, unit: str = "", shown: str = "", section: str = "", **constraints: Any
+    title: str,
+    description: str,
+    *,
+    unit: str = "",
+    shown: str = "",
+    section: str = "",
+    chosen_by: str = "",
+    **constraints: Any,
 ) -> Any:
-    """A pydantic field with its title, one-line description, unit, the unit that suits a screen, and form section.
+    """A pydantic field with its title, one-line description, unit and what a form needs beside them.
 
-    Where a law has no default for a field, `examples` holds the value to start from.
+    `shown` is the unit that suits a screen, `section` the part of a form, and `chosen_by` the field that says which
+    entry of a mapping counts. Where a law has no default for a field, `examples` holds the value to start from.
     """
-    extra = {"unit": unit, "shown": shown or unit, "section": section}
+    extra = {"unit": unit, "shown": shown or unit, "section": section, "chosen_by": chosen_by}
     return Field(title=title, description=description, json_schema_extra=extra, **constraints)
 
 
@@ -110,7 +118,7 @@ class Gpu(Schema):
     ] = field(
         "FLOP per clock per thread",
         "Arithmetic rate at each precision, dense, with 128 threads to a streaming multiprocessor (SM).",
-        unit="FLOP/clock/thread",
+        chosen_by="precision_bits",
         min_length=1,
         max_length=8,
     )
@@ -406,7 +414,7 @@ class Configuration(Schema):
 
     name: str = field("Name", "Name of the configuration.", min_length=1, max_length=80)
     gpu: Gpu = field("GPU", "The accelerator.")
-    network: Network = field("Network", "Levels of the network, innermost first.")
+    network: Network = field("Network levels", "How many, innermost first.", section="Network")
     scaling: ScalingLaws = field("Scaling laws", "How the model grows.", default=ScalingLaws())
     assumptions: Assumptions = field(
         "Parallelism and communication", "What the software can do, and how long it may run.", default=Assumptions()
@@ -420,7 +428,7 @@ class Hardware(Schema):
     """An entry of the hardware catalogue."""
 
     gpu: Gpu = field("GPU", "The accelerator.")
-    network: Network = field("Network", "Levels of the network, innermost first.")
+    network: Network = field("Network levels", "How many, innermost first.", section="Network")
 
     _sizes = field_validator("network")(_check_sizes)
 

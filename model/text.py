@@ -1,7 +1,8 @@
-"""Numbers, quantities and degrees as a reader takes them in at a glance."""
+"""Numbers, quantities and degrees as a reader takes them in at a glance, and as people type them."""
 
 import math
 import re
+from decimal import Decimal, DecimalException
 
 from pandas import isna
 
@@ -10,8 +11,21 @@ from model.step import SECONDS_PER_YEAR
 MISSING = "—"
 INFINITE = "∞"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 _LARGE = ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
+_FACTORS = {prefix: size for size, prefix in _PREFIXES} | {
+    "K": 1e3,
+    "m": 1e-3,
+    "µ": 1e-6,
+    "μ": 1e-6,
+    "u": 1e-6,
+    "n": 1e-9,
+}
+_FACTORS |= {f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGTPE", start=1)}
+_POWER = r"(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\^-?\d+)?(?:/\d+)?"
+_TYPED = re.compile(rf"({_POWER}(?:\*{_POWER})*)\s*((?:m|b|tr|quadr)illion)?\s*([^\d\s].*)?")
+MOST_DIGITS = 60
 _TIMES = (
     (SECONDS_PER_YEAR, "years"),
     (SECONDS_PER_YEAR / 12, "months"),
@@ -63,6 +77,11 @@ def amount(x) -> str:
         return scientific(x)
     size, name = next((size, name) for size, name in _LARGE if abs(rounded) >= size)
     return f"{rounded / size:g} {name}"
+
+
+def dollars(x) -> str:
+    """A sum of money: 5.03e9 → $5.03 billion."""
+    return MISSING if isna(x) else f"${amount(x)}"
 
 
 def percent(share, decimals: int = 0) -> str:
@@ -117,3 +136,74 @@ def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
 def plain(name: str) -> str:
     """A name as Markdown that shows it to the letter."""
     return re.sub(r"([\\`*_\[\]<>$~|#&^]|:(?=\S))", r"\\\1", name)
+
+
+def unit_factor(shown: str, unit: str) -> float:
+    """What one of a unit is in another that differs by a prefix: GB/s in B/s is 1e9, % of a share 0.01.
+
+    Raises
+    ------
+    ValueError
+        If the units differ by more.
+    """
+    if shown == unit:
+        return 1
+    if shown == "%" and unit == "":
+        return 0.01
+    prefix = shown.removesuffix(unit)
+    if not unit or prefix not in _FACTORS or not shown.endswith(unit):
+        raise ValueError(f"{shown!r} is not {unit!r} with a prefix")
+    return _FACTORS[prefix]
+
+
+def number(value: float, factor: float = 1) -> str:
+    """A number to be edited, in a unit that is `factor` of its own, without loss: 1.125e-6 by 1e-6 → 1.125."""
+    if math.isinf(value):
+        return INFINITE
+    exact = (Decimal(repr(value)) / Decimal(repr(factor))).normalize()
+    if exact and not Decimal("1e-4") <= abs(exact) < Decimal("1e15"):
+        return f"{exact:e}".replace("e+", "e")
+    return f"{exact:,f}"
+
+
+def quantity_from(typed: str, shown: str = "", unit: str = "") -> float | None:
+    """What somebody typed, in a unit: 900, 0.9 TB/s or 9e2 GB/s → 9e11 of B/s where GB/s are shown.
+
+    Parameters
+    ----------
+    typed : str
+        A number, maybe with thousands commas, powers (2^20), a fraction (1/16), products (3 × 10²³), a word (16.8
+        million) or a unit.
+    shown, unit : str
+        The unit of a bare number, and that of the result, which differ by a prefix.
+
+    Returns
+    -------
+    float or None
+        None if it is no such quantity.
+    """
+    plain = re.sub(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"10^\1", typed.strip()).translate(_DIGITS)
+    plain = re.sub(r"\s*[×x·*]\s*(?=\d)", "*", plain).replace("Bps", "B/s")
+    sign = -1 if plain.startswith("-") else 1
+    plain = plain.removeprefix("-").lstrip()
+    if plain.lower() in (INFINITE, "inf", "infinite", "infinity"):
+        return sign * math.inf
+    match = _TYPED.fullmatch(plain)
+    if not match:
+        return None
+    factors, word, typed_unit = match.groups()
+    size = {name: size for size, name in _LARGE}[word] if word else 1
+    try:
+        scale = unit_factor((typed_unit or shown).strip(), unit)
+        value = sign * math.prod(map(_factor, factors.split("*"))) * Decimal(repr(size)) * Decimal(repr(scale))
+        return None if math.isinf(float(value)) else float(value)
+    except (ValueError, DecimalException):
+        return None
+
+
+def _factor(text: str) -> Decimal:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"more than {MOST_DIGITS} characters")
+    over, _, under = text.partition("/")
+    base, _, power = over.partition("^")
+    return Decimal(base.replace(",", "").replace("_", "")) ** int(power or 1) / int(under or 1)

@@ -1,0 +1,131 @@
+"""Configurations while somebody edits them: what is typed, and the last of it that was valid."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from model.configuration import Configuration, Hardware, error_messages
+from model.form import Draft, Input, Path, changed, inputs, replaced, value_at
+from model.workspace import COLOURS, Shown, Workspace
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A configuration being edited.
+
+    Attributes
+    ----------
+    draft : nested dicts and tuples
+        What is typed, refused values included.
+    valid : Configuration
+        The last draft that the schema accepted under a name of its own.
+    shown : Shown
+        Whether it is included, its colour, and the configuration of the preset that it came from.
+    problems : dict
+        What is wrong with the draft, by the location of the input.
+    applied : Configuration or None
+        What was last asked to be simulated.
+    drawn : Configuration or None
+        What was last simulated.
+    laws : dict
+        Parameters of the laws that are not chosen now, so that choosing them again brings them back.
+    revision : int
+        Grows whenever the draft changes by other ways than its widgets, which then start anew.
+    """
+
+    draft: Draft
+    valid: Configuration
+    shown: Shown
+    problems: Mapping[str, str] = field(default_factory=dict)
+    applied: Configuration | None = None
+    drawn: Configuration | None = None
+    laws: Mapping[tuple[Path, str], Draft] = field(default_factory=dict)
+    revision: int = 0
+
+
+Entries = dict[int, Entry]  # by numbers that no other entry of the page ever has
+
+
+def opened(workspace: Workspace, numbers: Iterator[int]) -> Entries:
+    """The entries of a workspace, which take their numbers from an iterator."""
+    triples = zip(workspace.configurations, workspace.shown, numbers, strict=False)
+    return {
+        number: Entry(configuration.model_dump(), configuration, shown, applied=configuration)
+        for configuration, shown, number in triples
+    }
+
+
+def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
+    """The entries after a widget of one was changed: its draft follows, and what is valid does if the schema agrees.
+
+    `value` is what the widget of `item` holds.
+    """
+    entry = entries[number]
+    value = item.read(value)
+    draft, laws = changed(entry.draft, item, value), entry.laws
+    if item.kind == "law":
+        left = value_at(entry.draft, item.path)
+        laws = {**laws, (item.path, left["law"]): left}
+        draft = replaced(draft, item.path, laws.get((item.path, value), value_at(draft, item.path)))
+    names = {other.valid.name for key, other in entries.items() if key != number}
+    return entries | {number: _checked(replace(entry, draft=draft, laws=laws), names)}
+
+
+def _checked(entry: Entry, taken: Collection[str]) -> Entry:
+    try:
+        configuration = Configuration.model_validate(entry.draft)
+    except ValidationError as error:
+        return replace(entry, problems=_in_words(entry.draft, error_messages(error)))
+    if configuration.name in taken:
+        return replace(entry, problems={"name": "Another configuration has this name."})
+    return replace(entry, valid=configuration, problems={})
+
+
+def _in_words(draft: Draft, messages: Mapping[str, str]) -> dict[str, str]:
+    """Messages in the words and units of the form; those of no input keep their own."""
+    items = {item.location: item for item in inputs(draft)}
+    return {
+        location: items[location].complaint(value_at(draft, items[location].path), message)
+        if location in items
+        else message
+        for location, message in messages.items()
+    }
+
+
+def _with_configuration(entry: Entry, configuration: Configuration) -> Entry:
+    """An entry that starts anew from a configuration."""
+    return replace(
+        entry, draft=configuration.model_dump(), valid=configuration, problems={}, laws={}, revision=entry.revision + 1
+    )
+
+
+def put_back(entries: Entries, number: int, configuration: Configuration) -> Entries:
+    """The entries with one as it was in its preset, under another name if its own is taken meanwhile."""
+    others = {other.valid.name for key, other in entries.items() if key != number}
+    fresh = configuration.model_copy(update={"name": free_name(configuration.name, others)})
+    return entries | {number: _with_configuration(entries[number], fresh)}
+
+
+def with_hardware(entries: Entries, number: int, hardware: Hardware) -> Entries:
+    """The entries with one on another GPU and its network."""
+    entry = entries[number]
+    configuration = entry.valid.model_copy(update={"gpu": hardware.gpu, "network": hardware.network})
+    return entries | {number: _with_configuration(entry, configuration)}
+
+
+def added(entries: Entries, number: int, configuration: Configuration) -> Entries:
+    """The entries with one more, of a name and, as far as there are enough, a colour of its own."""
+    name = free_name(configuration.name, {entry.valid.name for entry in entries.values()})
+    used = [entry.shown.colour for entry in entries.values()]
+    colour = min(range(COLOURS), key=lambda slot: (used.count(slot), slot))
+    configuration = configuration.model_copy(update={"name": name})
+    return entries | {number: Entry(configuration.model_dump(), configuration, Shown(colour=colour, origin=None))}
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken: H100, H100 (2), H100 (3) …"""
+    stem = name[:70]
+    candidates = (name if count == 1 else f"{stem} ({count})" for count in range(1, len(taken) + 2))
+    return next(candidate for candidate in candidates if candidate not in taken)
