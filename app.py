@@ -4,7 +4,7 @@ import itertools
 import math
 import time
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import NamedTuple
 
 import altair as alt
@@ -29,6 +29,7 @@ PATIENCE_S = 0.4  # of a simulation without a sign of progress
 COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
 DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # for more than six configurations, by their look in a line of text
+NAMES_OF_DEGREES = {column: kind for kind, column in DEGREES.items()}
 DEGREE_SHAPES = ["circle", "square", "triangle-up", "diamond"]
 DEGREE_DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
 POWER_OF_TEN = """
@@ -86,15 +87,18 @@ def sheet_of(title: str) -> Workspace:
 def change(act, *arguments) -> None:
     """Change the entries of the page by one of the functions of `model.editing`."""
     state.entries[state.preset] = act(state.entries[state.preset], *arguments)
-    state.stopped = False
+    state.stopped, state.notice = False, ""
+
+
+def select(number: int) -> None:
+    """Select a configuration, by its name of now."""
+    state.configuration = state.entries[state.preset][number].valid.name
 
 
 def type_in(number: int, item: Input, key: str) -> None:
     """Take over what was typed into a widget."""
     change(typed, number, item, state[key])
-    renamed = state.entries[state.preset][number].valid.name
-    if item.location == "name" and number == state.number:
-        state.configuration = renamed
+    select(number)
 
 
 def add(choice: str, copied: Configuration) -> None:
@@ -105,11 +109,14 @@ def add(choice: str, copied: Configuration) -> None:
     )
     number = next(state.numbers)
     change(added, number, configuration)
-    state.configuration = state.entries[state.preset][number].valid.name
+    select(number)
 
 
 def remove(number: int) -> None:
+    """Remove a configuration, and select the one before it if it was selected."""
+    numbers = list(state.entries[state.preset])
     change(lambda entries: {key: entry for key, entry in entries.items() if key != number})
+    select(numbers[numbers.index(number) - 1] if number != numbers[0] else numbers[1])
 
 
 def include(number: int) -> None:
@@ -205,6 +212,10 @@ def simulate_all(configurations: list[Configuration], place) -> None:
 # The form
 
 
+def complain(problem: str) -> None:
+    st.error(plain(problem), icon=":material/error:")
+
+
 def control(entry: Entry, number: int, item: Input) -> None:
     """The widget of one input, and below it what is wrong with its value."""
     key = f"{item.location} {number}.{entry.revision}"
@@ -230,9 +241,8 @@ def control(entry: Entry, number: int, item: Input) -> None:
         st.text_area(**common)
     else:
         st.text_input(**common)
-    problem = entry.problems.get(item.location)
-    if problem:
-        st.error(plain(problem), icon=":material/error:")
+    if item.location in entry.problems:
+        complain(entry.problems[item.location])
 
 
 def editor(entry: Entry, number: int) -> None:
@@ -242,11 +252,10 @@ def editor(entry: Entry, number: int) -> None:
         control(entry, number, item)
     for section in dict.fromkeys(item.section for item in items if item.location != "name"):
         here = [item for item in items if item.section == section]
-        refused = any(item.location in entry.problems for item in here)
-        expander = st.expander(
-            section, key=f"section {section}", on_change="rerun", icon=":material/error:" if refused else None
-        )
+        expander = st.expander(section, key=f"section {section}", on_change="rerun")
         if not expander.open:
+            for item in (item for item in here if item.location in entry.problems):
+                complain(f"{item.title}: {entry.problems[item.location]}")
             continue
         with expander:
             if section == "GPU":
@@ -259,9 +268,8 @@ def editor(entry: Entry, number: int) -> None:
                 st.caption(
                     "Bandwidths count reads plus writes: a GPU that sends 1 GB/s while it receives 1 GB/s has 2 GB/s."
                 )
-    stray = {place: message for place, message in entry.problems.items() if place not in {i.location for i in items}}
-    for place, message in stray.items():
-        st.error(plain(f"{place}: {message}"), icon=":material/error:")
+    for place in entry.problems.keys() - {item.location for item in items}:
+        complain(f"{place}: {entry.problems[place]}")
 
 
 def from_catalogue(entry: Entry, number: int) -> None:
@@ -340,15 +348,30 @@ def tooltip(*titles: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{title}:N", title=title) for title in titles]
 
 
-def utilization_chart(frame, words, limits, styles: Styles, lines, point, landmarks) -> alt.LayerChart:
-    """MFU against training compute, a line per configuration; `lines` across, `landmarks` on the axis."""
-    points = frame[["configuration", "training_flop", "mfu", "d_model"]].assign(
-        **words, spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"]
-    )
+def chart(build):
+    """Cache the Vega-Lite of a chart by its arguments: its data sets, by name, are given where it is drawn."""
+
+    @st.cache_resource(max_entries=64, show_spinner=False)
+    @wraps(build)
+    def vega_lite(*arguments) -> dict:
+        return build(*arguments).to_dict()
+
+    return vega_lite
+
+
+def draw(vega_lite: dict, datasets: dict[str, pd.DataFrame], alt: str, **options) -> None:
+    st.vega_lite_chart(vega_lite | {"datasets": datasets}, alt=alt, **options)
+
+
+@chart
+def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> alt.LayerChart:
+    """MFU against training compute, a line per configuration.
+
+    Data sets: `points`, `ends` of linear scaling, the `selected` point, `levels` across and `known` models.
+    """
     share = alt.Y(
         "mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, titleAngle=0, titleAlign="left", titleY=-14)
     )
-    ticks = decades(frame["training_flop"])
     legend = alt.Legend(
         title=None,
         orient="top",
@@ -359,64 +382,68 @@ def utilization_chart(frame, words, limits, styles: Styles, lines, point, landma
         labelLimit=230,
         labelFontSize=13,
     )
-    curves = alt.Chart(points).encode(flop_axis("training_flop", ticks), share, colour_of(styles, legend))
+    curves = alt.Chart(alt.NamedData("points")).encode(
+        flop_axis("training_flop", ticks), share, colour_of(styles, legend)
+    )
     nearest = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
     picked = alt.selection_point("picked", fields=["configuration", "d_model"], nearest=True, on="click")
     dots = curves.mark_point(filled=True, opacity=1).encode(
         size=alt.when(nearest).then(alt.value(120)).otherwise(alt.value(20)),
-        tooltip=tooltip(*words),
+        tooltip=tooltip(*tips),
         description="spoken:N",
     )
     dashes = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
-    drawn = curves.mark_line(strokeWidth=2, aria=False).encode(
+    lines = curves.mark_line(strokeWidth=2, aria=False).encode(
         alt.StrokeDash("configuration:N", scale=dashes, legend=legend)
     )
-    ends = alt.Chart(limits[["configuration", "linear_scaling_end_flop", "mfu"]].dropna())
-    diamonds = ends.mark_point(shape="diamond", filled=True, size=160, opacity=1, aria=False).encode(
-        alt.X("linear_scaling_end_flop:Q"), alt.Y("mfu:Q"), colour_of(styles)
+    at = {"x": "training_flop:Q", "y": "mfu:Q", "color": colour_of(styles)}
+    diamonds = alt.Chart(alt.NamedData("ends")).mark_point(
+        shape="diamond", filled=True, size=160, opacity=1, aria=False
     )
-    ring = (
-        alt.Chart(point[["configuration", "training_flop", "mfu"]])
-        .mark_point(size=300, strokeWidth=2, aria=False)
-        .encode(alt.X("training_flop:Q"), alt.Y("mfu:Q"), colour_of(styles))
-    )
-    across = alt.Chart(lines).encode(alt.Y("mfu:Q"), colour_of(styles))
+    ring = alt.Chart(alt.NamedData("selected")).mark_point(size=300, strokeWidth=2, aria=False)
+    across = alt.Chart(alt.NamedData("levels")).encode(alt.Y("mfu:Q"), colour_of(styles))
     rules = across.mark_rule(strokeDash=[3, 3], aria=False)
     labels = across.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
         text="label:N", x=alt.value(0)
     )
-    layers = [rules, labels, *known_model_marks(landmarks, ticks), drawn, diamonds, ring]
+    layers = [rules, labels, *known_model_marks(), lines, diamonds.encode(**at), ring.encode(**at)]
     return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460, "utilization")
 
 
-def known_model_marks(landmarks, ticks: list[float]) -> list[alt.Chart]:
+def known_model_marks() -> list[alt.Chart]:
     """Ticks on the axis of training compute, each named on a line of its own."""
-    known = landmarks[landmarks["training_flop"].between(ticks[0], ticks[-1])].reset_index(drop=True)
-    known["Known model"] = known["name"] + known["approximate"].map({True: " (estimated)", False: ""})
-    known["Training compute"], known["Source"] = known["training_flop"].map(flop), known["source"]
-    known["rise"] = 12 + 16 * (len(known) - 1 - known.index)
-    at = alt.Chart(known).encode(
+    at = alt.Chart(alt.NamedData("known")).encode(
         alt.X("training_flop:Q"),
         alt.Y(value=alt.expr("height - datum.rise")),
         tooltip=tooltip("Known model", "Training compute", "Source"),
     )
-    rules = at.mark_rule(opacity=0.6, color="gray").encode(y2=alt.value(alt.expr("height")))
-    left = known["training_flop"] < math.sqrt(ticks[0] * ticks[-1])
-    return [
-        rules,
-        *(
-            at.transform_filter(alt.FieldOneOfPredicate("name", list(known["name"][side])))
-            .mark_text(align=align, dx=dx, baseline="middle", fontSize=12, color="gray")
-            .encode(text="name:N")
-            for align, dx, side in (("left", 5, left), ("right", -5, ~left))
-        ),
+    names = [
+        at.transform_filter(f"datum.side === '{side}'")
+        .mark_text(align=side, dx=dx, baseline="middle", fontSize=12, color="gray")
+        .encode(text="name:N")
+        for side, dx in (("left", 5), ("right", -5))
     ]
+    return [at.mark_rule(opacity=0.6, color="gray").encode(y2=alt.value(alt.expr("height"))), *names]
 
 
-def degree_base(frame, words, kinds: list[str], colour: str, ticks: list[float]) -> alt.Chart:
-    """Each row of a frame once for every degree in the columns `kinds`."""
+def known_in_sight(models: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
+    """The known models between the ends of an axis, with where their names stand and what their tooltips say."""
+    known = models[models["training_flop"].between(ticks[0], ticks[-1])].reset_index(drop=True)
+    return known.assign(
+        rise=12 + 16 * (len(known) - 1 - known.index),
+        side=(known["training_flop"] < math.sqrt(ticks[0] * ticks[-1])).map({True: "left", False: "right"}),
+        **{
+            "Known model": known["name"] + known["approximate"].map({True: " (estimated)", False: ""}),
+            "Training compute": known["training_flop"].map(flop),
+            "Source": known["source"],
+        },
+    )
+
+
+def degree_base(kinds: list[str], colour: str, ticks: list[float]) -> alt.Chart:
+    """Each row of the data set `points` once for every degree in the columns `kinds`."""
     return (
-        alt.Chart(words.join(frame[["training_flop", *kinds]]))
+        alt.Chart(alt.NamedData("points"))
         .transform_fold(kinds, as_=["kind", "degree"])
         .transform_calculate(
             line="datum.kind",
@@ -426,12 +453,13 @@ def degree_base(frame, words, kinds: list[str], colour: str, ticks: list[float])
     )
 
 
+@chart
 def degrees_chart(
-    frame, words, kinds: list[str], colour: str, ticks: list[float], degree_ticks, name
+    kinds: list[str], colour: str, ticks: list[float], degree_ticks: list[float], tips: list[str], name: str
 ) -> alt.LayerChart:
-    """The degrees in the columns `kinds` against training compute."""
+    """The degrees in the columns `kinds` against training compute. Data set: `points`."""
     degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-16)
-    base = degree_base(frame, words, kinds, colour, ticks).encode(degree)
+    base = degree_base(kinds, colour, ticks).encode(degree)
     dashes = alt.Scale(domain=kinds, range=DEGREE_DASHES)
     shapes = alt.Scale(domain=kinds, range=DEGREE_SHAPES)
     legend = alt.Legend(title=None, orient="top", symbolSize=70, symbolStrokeWidth=1, labelFontSize=13, padding=0)
@@ -442,19 +470,20 @@ def degrees_chart(
         tooltip=[
             alt.Tooltip("kind:N", title="Kind"),
             alt.Tooltip("degree:Q", title="Degree", format=","),
-            *tooltip(*words),
+            *tooltip(*tips),
         ],
     )
     return finished(alt.layer(lines, dots), 320, name)
 
 
-def shares_chart(frame, words, kinds: list[str], colour: str, ticks: list[float], name) -> alt.LayerChart:
-    """How the logarithm of the number of GPUs divides into those of the degrees."""
+@chart
+def shares_chart(kinds: list[str], colour: str, ticks: list[float], name: str) -> alt.LayerChart:
+    """How the logarithm of the number of GPUs divides into those of the degrees. Data set: `points`."""
     shades = alt.Scale(domain=kinds, range=[0.95, 0.65, 0.4, 0.2][: len(kinds)])
     legend = alt.Legend(title=None, orient="top", labelFontSize=13, padding=0)
     areas = (
-        degree_base(frame, words, kinds, colour, ticks)
-        .transform_calculate(log="log(datum.degree)")
+        degree_base(kinds, colour, ticks)
+        .transform_calculate(log="log(datum.degree)", order=f"indexof({kinds}, datum.kind)")
         .mark_area(aria=False)
         .encode(
             alt.Y(
@@ -466,22 +495,17 @@ def shares_chart(frame, words, kinds: list[str], colour: str, ticks: list[float]
             alt.Opacity("kind:N", scale=shades, legend=legend),
             alt.Order("order:Q"),
         )
-        .transform_calculate(order=f"indexof({kinds}, datum.kind)")
     )
     return finished(alt.layer(areas), 160, name)
 
 
-def limits_chart(limits, styles: Styles) -> alt.LayerChart:
-    """From the end of linear scaling to the latency wall, or to the end of the curve, a row per configuration."""
-    end, last = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
-    words = {
-        "Configuration": limits["configuration"],
-        "Linear scaling ends": end.map(flop),
-        "Latency wall": limits["Latency wall"] + " FLOP",
-    }
-    rows = limits[["configuration", "at_the_wall"]].assign(end=end, last=last, start=end.fillna(last), **words)
-    base = alt.Chart(rows).encode(
-        alt.Y("configuration:N", sort=None, axis=None), colour_of(styles, None), tooltip=tooltip(*words)
+@chart
+def limits_chart(styles: Styles, ticks: list[float], rows: int) -> alt.LayerChart:
+    """From the end of linear scaling to the latency wall, or to the end of the curve. Data set: `limits`."""
+    base = alt.Chart(alt.NamedData("limits")).encode(
+        alt.Y("configuration:N", sort=None, axis=None),
+        colour_of(styles, None),
+        tooltip=tooltip("Configuration", "Linear scaling ends", "Latency wall"),
     )
     names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13)
     spans = base.mark_rule(strokeWidth=3, aria=False)
@@ -492,12 +516,12 @@ def limits_chart(limits, styles: Styles) -> alt.LayerChart:
     )
     layers = [
         names.encode(text="configuration:N", x=alt.value(0)),
-        spans.encode(flop_axis("start", decades(rows["start"], last)), alt.X2("last:Q")),
+        spans.encode(flop_axis("start", ticks), alt.X2("last:Q")),
         ends.encode(alt.X("end:Q"), description="Linear scaling ends:N"),
         walls.encode(alt.X("last:Q"), description="Latency wall:N"),
         beyond.encode(alt.X("last:Q"), description="Latency wall:N"),
     ]
-    return finished(alt.layer(*layers), 44 * len(limits) + 60, "maximum-training-compute")
+    return finished(alt.layer(*layers), 44 * rows + 60, "maximum-training-compute")
 
 
 def limits_table(limits) -> pd.DataFrame:
@@ -558,7 +582,7 @@ with st.sidebar:
         bind="query-params",
         help="The one to edit here, whose numbers stand above the charts.",
     )
-    state.number = number = names[name]
+    number = names[name]
     preset_configurations = {configuration.name: configuration for configuration in sheet.configurations}
     origin = preset_configurations.get(entries[number].shown.origin)
     with st.container(horizontal=True, gap="xsmall"):
@@ -717,6 +741,7 @@ limits["cost_usd"] = [
 ]
 words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
 curve = curves.get(state.configuration)
+styles_drawn = {name: styles[name] for name in curves}
 
 with headline:
     if curve is None:
@@ -750,22 +775,33 @@ if utilization.open:
     with utilization.container(border=True):
         st.toggle("Known models", value=True, key="models", bind="query-params", help="Marks on the axis.")
         peak = reference.configuration.gpu.effective_utilization
-        lines = pd.DataFrame(
+        levels = pd.DataFrame(
             {
                 "configuration": reference.name,
                 "mfu": [peak, peak * threshold / 100],
                 "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
             }
         )
+        ticks = decades(results["training_flop"])
         spoken = ", ".join(f"{name} {flop(end)}" for name, end in ends.items())
-        st.altair_chart(
-            utilization_chart(
-                results, words, limits, styles, lines, point, known_models if state.models else known_models[:0]
-            ),
+        draw(
+            utilization_chart(styles_drawn, ticks, list(words)),
+            {
+                "points": results[["configuration", "training_flop", "mfu", "d_model"]].assign(
+                    **words,
+                    spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"],
+                ),
+                "ends": limits[["configuration", "mfu"]]
+                .assign(training_flop=limits["linear_scaling_end_flop"])
+                .dropna(),
+                "selected": point[["configuration", "training_flop", "mfu"]],
+                "levels": levels,
+                "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
+            },
+            f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {spoken}.",
             key="curves",
             on_select=pick,
             selection_mode="picked",
-            alt=f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {spoken}.",
         )
         st.caption("◆ where linear scaling ends. ○ the selected point: click another, or move the slider below.")
     with utilization.container(border=True):
@@ -790,40 +826,54 @@ if parallelism.open:
         st.markdown("**Degrees of parallelism** of the fastest strategy", help=meaning_of(*DEGREES))
         panels = st.grid(2, min_column_width=340, border=True)
         for name, drawn in curves.items():
-            whole = drawn.frame.assign(**{kind: drawn.frame[column] for kind, column in DEGREES.items()})
-            arguments = (whole, drawn.words, kinds, styles[name][0], ticks)
+            points = drawn.words.join(drawn.frame[["training_flop", *DEGREES.values()]]).rename(
+                columns=NAMES_OF_DEGREES
+            )
+            colour = styles[name][0]
             with panels.cell():
                 st.markdown(f"{swatch(styles[name])}\u2002**{plain(name)}**")
-                st.altair_chart(
-                    degrees_chart(*arguments, degree_ticks, "degrees"),
-                    alt=f"Degrees of parallelism ({', '.join(kinds)}) of {name} against training compute, "
-                    "both on logarithmic scales.",
+                draw(
+                    degrees_chart(kinds, colour, ticks, degree_ticks, list(words), "degrees"),
+                    {"points": points},
+                    f"Degrees of parallelism ({', '.join(kinds)}) of {name} against training compute, both on "
+                    "logarithmic scales.",
                 )
-                st.altair_chart(
-                    shares_chart(*arguments, "shares"),
-                    alt=f"Share of each kind of parallelism ({', '.join(kinds)}) of {name} in the logarithm of its "
-                    "number of GPUs, against training compute.",
+                draw(
+                    shares_chart(kinds, colour, ticks, "shares"),
+                    {"points": points},
+                    f"Share of each kind of parallelism ({', '.join(kinds)}) of {name} in the logarithm of its number "
+                    "of GPUs, against training compute.",
                 )
         if curve is not None:
             st.markdown(f"**{plain(curve.name)} over the levels of its network**", help=TERMS["Network level"])
             panels = st.grid(2, min_column_width=340, border=True)
             for index in range(len(curve.configuration.network)):
                 level = level_in_words(curve.configuration, index)
+                points = curve.words.join([curve.frame["training_flop"], degrees_on_level(curve.frame, index)])
                 with panels.cell():
                     st.markdown(f"**{plain(level)}**")
-                    st.altair_chart(
-                        degrees_chart(
-                            curve.frame.join(degrees_on_level(curve.frame, index)),
-                            *(curve.words, kinds, styles[curve.name][0], ticks, degree_ticks, "levels"),
-                        ),
-                        alt=f"The same degrees of {curve.name} over one network level. {level}",
+                    draw(
+                        degrees_chart(kinds, styles[curve.name][0], ticks, degree_ticks, list(words), "levels"),
+                        {"points": points},
+                        f"The same degrees of {curve.name} over one network level. {level}",
                     )
 
 if maximum.open:
     with maximum_card:
-        st.altair_chart(
-            limits_chart(limits, styles),
-            alt="For each configuration, from where linear scaling ends to the latency wall.",
+        rows = limits[["configuration", "at_the_wall"]].assign(
+            end=limits["linear_scaling_end_flop"],
+            last=limits["latency_wall_flop"],
+            start=limits["linear_scaling_end_flop"].fillna(limits["latency_wall_flop"]),
+            **{
+                "Configuration": limits["configuration"],
+                "Linear scaling ends": limits["linear_scaling_end_flop"].map(flop),
+                "Latency wall": limits["Latency wall"] + " FLOP",
+            },
+        )
+        draw(
+            limits_chart(styles_drawn, decades(rows["start"], rows["last"]), len(rows)),
+            {"limits": rows},
+            "For each configuration, from where linear scaling ends to the latency wall.",
         )
         st.dataframe(limits_table(limits), hide_index=True)
         st.caption(

@@ -63,20 +63,19 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
 def _limits(curve: "pd.DataFrame", threshold: float) -> dict:
     if not curve["d_model"].is_monotonic_increasing or curve["d_model"].duplicated().any():
         raise ValueError(f"several curves are named {curve['configuration'].iloc[0]!r}: rename their configurations")
-    above = (curve["fraction_of_peak"] > threshold).to_numpy()
-    first_below = curve[~above].head(1)
-    last_above = curve[above].tail(1)
-    end = first_below.iloc[0] if len(first_below) else dict.fromkeys(AT_THE_END)
+    training_flop = curve["training_flop"].to_numpy()
+    above = curve["fraction_of_peak"].to_numpy() > threshold
+    first_below = np.argmin(above) if not above.all() else None
     return {
         "configuration": curve["configuration"].iloc[0],
         "gpu": curve["gpu"].iloc[0],
         "sparse": bool((curve["sparsity"] > 1).any()),
         "threshold": threshold,
-        "linear_scaling_end_flop": first_below["training_flop"].max(),
-        "last_above_flop": last_above["training_flop"].max(),
+        "linear_scaling_end_flop": np.nan if first_below is None else training_flop[first_below],
+        "last_above_flop": training_flop[above].max(initial=0) or np.nan,
         "recrosses": int(np.count_nonzero(np.diff(above))) > 1,
-        "latency_wall_flop": curve["training_flop"].max(),
-        **{name: end[name] for name in AT_THE_END},
+        "latency_wall_flop": training_flop.max(),
+        **{name: None if first_below is None else curve[name].iloc[first_below] for name in AT_THE_END},
     }
 
 
