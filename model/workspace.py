@@ -58,7 +58,6 @@ false,"hbm_bandwidth","effective_utilization","matmul_latency_s","network"],"tit
 _REASONS = {
     "missing": "is missing",
     "extra_forbidden": "is nothing that the simulator knows",
-    "greater_than": "should be more than {gt}",
     "greater_than_equal": "should be at least {ge}",
     "less_than": "should be less than {lt}",
     "less_than_equal": "should be at most {le}",
@@ -191,7 +190,7 @@ def to_json(workspace: Workspace, frame: "pd.DataFrame | None" = None) -> str:
     versions = {"schema_version": SCHEMA_VERSION, "software_version": software_version()}
     output = versions | workspace.model_dump(mode="json") | versions
     if frame is not None:
-        output["results"] = json_rows(frame)
+        output["results"] = _rows(frame)
     return json.dumps(output, allow_nan=False, ensure_ascii=False, indent=1)
 
 
@@ -251,8 +250,7 @@ def _current(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def json_rows(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a frame in the types that JSON has, each by its columns."""
+def _rows(frame: "pd.DataFrame") -> list[dict[str, Any]]:
     return [{column: _json_value(value) for column, value in row.items()} for row in frame.to_dict("records")]
 
 
@@ -432,15 +430,15 @@ def _has_more_values_than(most: int, document: Any) -> bool:
 def _sentence(error: ValidationError) -> str:
     """What is wrong with the first refused value, and where it is."""
     detail = error.errors(include_url=False)[0]
-    place = ".".join(_shortened(str(part)) for part in detail["loc"])
+    place = ".".join(_shortened(str(part)) for part in detail["loc"]) or "workspace"
     return f"{place}: {_reason(detail)}"
 
 
 def _reason(detail: Mapping[str, Any]) -> str:
     if detail["type"] in _REASONS:
         return _REASONS[detail["type"]].format(**detail.get("ctx", {})) + _got(detail["input"])
-    reason = detail["msg"].removeprefix("Value error, ")
-    quotes_at_length = detail["loc"][-1] in ("configurations", "guesses")  # all that are repeated or unknown
+    reason = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    quotes_at_length = detail["loc"][-1:] in (("configurations",), ("guesses",))  # all that are repeated or unknown
     return (_shortened(reason, 3 * MOST_QUOTED) if quotes_at_length else reason) + _got(detail["input"])
 
 
