@@ -5,6 +5,7 @@ import math
 import time
 from dataclasses import replace
 from functools import partial, wraps
+from pathlib import Path
 from typing import NamedTuple
 
 import altair as alt
@@ -15,9 +16,9 @@ from model import Configuration, capital_cost_usd, load_hardware, load_known_mod
 from model import training_limits as limits_of
 from model.editing import Entries, Entry, added, opened, put_back, typed, with_hardware
 from model.form import Input, inputs, value_at
-from model.text import amount, degrees, flop, percent, plain, quantity, scientific
+from model.text import amount, dollars, flop, percent, plain, quantity, scientific
 from model.words import DEGREES, TERMS, degrees_by_level, degrees_on_level, facts, level_in_words, sentence
-from model.workspace import Unreadable, Workspace, edits, from_edits, from_json, to_json
+from model.workspace import MOST_LINK_CHARACTERS, Unreadable, Workspace, edits, from_edits, from_json, to_json
 
 st.set_page_config(
     page_title="How far can AI training scale?", page_icon="📈", layout="wide", initial_sidebar_state=340
@@ -25,6 +26,7 @@ st.set_page_config(
 
 UTILIZATION, PARALLELISM, MAXIMUM = VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
 LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
+LEAST_LABELLED = 0.1  # share of log(GPUs)
 PATIENCE_S = 0.4  # of a simulation without a sign of progress
 COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
@@ -32,6 +34,7 @@ DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # for more than six conf
 NAMES_OF_DEGREES = {column: kind for kind, column in DEGREES.items()}
 DEGREE_SHAPES = ["circle", "square", "triangle-up", "diamond"]
 DEGREE_DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
+ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleY": -14}  # the title of a vertical axis
 POWER_OF_TEN = """
     datum.value < 1e4 ? format(datum.value, ',')
     : '10' + replace(slice('⁰¹²³⁴⁵⁶⁷⁸⁹', POWER / 10, POWER / 10 + 1), '⁰', '')
@@ -40,6 +43,18 @@ POWER_OF_TEN = """
 
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
 
+
+@st.cache_resource(show_spinner=False)
+def component(name: str):
+    """A button whose work only the browser can do, from its files."""
+    files = Path(__file__).parent / ".streamlit" / "components"
+    html, js, css = (
+        (files / file).read_text(encoding="utf-8") for file in (f"{name}.html", f"{name}.js", "buttons.css")
+    )
+    return st.components.v2.component(name, html=html, js=js, css=css)
+
+
+copy_link, download_chart = component("copy_link"), component("download_chart")
 presets = st.cache_resource(load_presets, show_spinner=False)()
 hardware = st.cache_resource(load_hardware, show_spinner=False)()
 known_models = st.cache_resource(load_known_models, show_spinner=False)()
@@ -291,10 +306,6 @@ def from_catalogue(entry: Entry, number: int) -> None:
     )
 
 
-def copy_link() -> None:
-    pass
-
-
 # Charts
 
 
@@ -331,17 +342,11 @@ def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
     return alt.Color("configuration:N", scale=scale, legend=legend)
 
 
-def finished(chart: alt.LayerChart, height: int, name: str) -> alt.LayerChart:
-    """A chart of a height, with what all have in common; `name` is that of its downloads."""
-    return chart.properties(
-        height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}, usermeta=downloads(name)
-    ).configure_axis(labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False)
-
-
-def downloads(name: str) -> dict:
-    """Vega-Embed's own links to save the picture."""
-    actions = {"export": True, "source": False, "compiled": False, "editor": False}
-    return {"embedOptions": {"actions": actions, "downloadFileName": name}}
+def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
+    """A chart of a height, with what all have in common."""
+    return chart.properties(height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}).configure_axis(
+        labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
+    )
 
 
 def tooltip(*titles: str) -> list[alt.Tooltip]:
@@ -359,8 +364,13 @@ def chart(build):
     return vega_lite
 
 
-def draw(vega_lite: dict, datasets: dict[str, pd.DataFrame], alt: str, **options) -> None:
-    st.vega_lite_chart(vega_lite | {"datasets": datasets}, alt=alt, **options)
+def draw(name: str, vega_lite: dict, datasets: dict[str, pd.DataFrame], alt: str, **options) -> None:
+    """Show a chart with buttons to download it; its `alt` should not change with the data, or it is built anew."""
+    key = f"chart {name}"
+    with st.container(key=key, gap="xsmall"):
+        st.vega_lite_chart(vega_lite | {"datasets": datasets}, alt=alt, **options)
+    what = {"chart": key.replace(" ", "-"), "name": name, "what": alt.partition(".")[0]}
+    download_chart(key=f"download {name}", data=what, width="stretch")
 
 
 @chart
@@ -369,9 +379,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
 
     Data sets: `points`, `ends` of linear scaling, the `selected` point, `levels` across and `known` models.
     """
-    share = alt.Y(
-        "mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, titleAngle=0, titleAlign="left", titleY=-14)
-    )
+    share = alt.Y("mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, **ABOVE))
     legend = alt.Legend(
         title=None,
         orient="top",
@@ -403,11 +411,19 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
     ring = alt.Chart(alt.NamedData("selected")).mark_point(size=300, strokeWidth=2, aria=False)
     across = alt.Chart(alt.NamedData("levels")).encode(alt.Y("mfu:Q"), colour_of(styles))
     rules = across.mark_rule(strokeDash=[3, 3], aria=False)
-    labels = across.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=13).encode(
-        text="label:N", x=alt.value(0)
+    labels = across.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=13).encode(
+        text="label:N", x=alt.value(alt.expr("width"))
     )
     layers = [rules, labels, *known_model_marks(), lines, diamonds.encode(**at), ring.encode(**at)]
-    return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460, "utilization")
+    return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460)
+
+
+def on_top(name: str, results: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
+    """The points of a utilization chart, those of one configuration last, so that its line is not covered."""
+    points = results[["configuration", "training_flop", "mfu", "d_model"]].assign(
+        **words, spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"]
+    )
+    return points.sort_values("configuration", key=lambda names: names == name, kind="stable")
 
 
 def known_model_marks() -> list[alt.Chart]:
@@ -415,15 +431,16 @@ def known_model_marks() -> list[alt.Chart]:
     at = alt.Chart(alt.NamedData("known")).encode(
         alt.X("training_flop:Q"),
         alt.Y(value=alt.expr("height - datum.rise")),
+        color=alt.value("gray"),
         tooltip=tooltip("Known model", "Training compute", "Source"),
     )
     names = [
         at.transform_filter(f"datum.side === '{side}'")
-        .mark_text(align=side, dx=dx, baseline="middle", fontSize=12, color="gray")
+        .mark_text(align=side, dx=dx, baseline="middle", fontSize=12)
         .encode(text="name:N")
         for side, dx in (("left", 5), ("right", -5))
     ]
-    return [at.mark_rule(opacity=0.6, color="gray").encode(y2=alt.value(alt.expr("height"))), *names]
+    return [at.mark_rule(opacity=0.6).encode(y2=alt.value(alt.expr("height"))), *names]
 
 
 def known_in_sight(models: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
@@ -455,10 +472,10 @@ def degree_base(kinds: list[str], colour: str, ticks: list[float]) -> alt.Chart:
 
 @chart
 def degrees_chart(
-    kinds: list[str], colour: str, ticks: list[float], degree_ticks: list[float], tips: list[str], name: str
+    kinds: list[str], colour: str, ticks: list[float], degree_ticks: list[float], tips: list[str]
 ) -> alt.LayerChart:
     """The degrees in the columns `kinds` against training compute. Data set: `points`."""
-    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, titleAngle=0, titleAlign="left", titleY=-16)
+    degree = log_axis(alt.Y, "degree", "Degree", degree_ticks, **ABOVE)
     base = degree_base(kinds, colour, ticks).encode(degree)
     dashes = alt.Scale(domain=kinds, range=DEGREE_DASHES)
     shapes = alt.Scale(domain=kinds, range=DEGREE_SHAPES)
@@ -473,30 +490,37 @@ def degrees_chart(
             *tooltip(*tips),
         ],
     )
-    return finished(alt.layer(lines, dots), 320, name)
+    return finished(alt.layer(lines, dots), 300)
 
 
 @chart
-def shares_chart(kinds: list[str], colour: str, ticks: list[float], name: str) -> alt.LayerChart:
-    """How the logarithm of the number of GPUs divides into those of the degrees. Data set: `points`."""
+def shares_chart(kinds: list[str], colour: str, ticks: list[float]) -> alt.LayerChart:
+    """How the logarithm of the number of GPUs divides into those of the degrees. Data sets: `points`, `names`."""
     shades = alt.Scale(domain=kinds, range=[0.95, 0.65, 0.4, 0.2][: len(kinds)])
-    legend = alt.Legend(title=None, orient="top", labelFontSize=13, padding=0)
     areas = (
         degree_base(kinds, colour, ticks)
         .transform_calculate(log="log(datum.degree)", order=f"indexof({kinds}, datum.kind)")
         .mark_area(aria=False)
         .encode(
-            alt.Y(
-                "log:Q",
-                stack="normalize",
-                title="Share of log(GPUs)",
-                axis=alt.Axis(format="%", titleAngle=0, titleAlign="left", titleY=-16, tickCount=4),
-            ),
-            alt.Opacity("kind:N", scale=shades, legend=legend),
+            alt.Y("log:Q", stack="normalize", title="Share of log(GPUs)", axis=alt.Axis(format="%", **ABOVE)),
+            alt.Opacity("kind:O", sort=kinds, scale=shades, legend=None),
             alt.Order("order:Q"),
         )
     )
-    return finished(alt.layer(areas), 160, name)
+    names = (
+        alt.Chart(alt.NamedData("names"))
+        .mark_text(align="left", dx=4, fontSize=12)
+        .encode(alt.X("training_flop:Q"), alt.Y("middle:Q"), text="kind:N", color=alt.value(colour))
+    )
+    return finished(alt.layer(areas, names), 170)
+
+
+def share_labels(row: pd.Series, kinds: list[str]) -> pd.DataFrame:
+    """Where the name of each degree stands beside its share of log(GPUs), if that is wide enough."""
+    logs = pd.Series({kind: math.log(row[DEGREES[kind]]) for kind in kinds})
+    shares = logs / logs.sum() if logs.sum() else logs
+    labels = pd.DataFrame({"kind": kinds, "middle": (shares.cumsum() - shares / 2).to_numpy()})
+    return labels.assign(training_flop=row["training_flop"])[(shares > LEAST_LABELLED).to_numpy()]
 
 
 @chart
@@ -521,28 +545,45 @@ def limits_chart(styles: Styles, ticks: list[float], rows: int) -> alt.LayerChar
         walls.encode(alt.X("last:Q"), description="Latency wall:N"),
         beyond.encode(alt.X("last:Q"), description="Latency wall:N"),
     ]
-    return finished(alt.layer(*layers), 44 * rows + 60, "maximum-training-compute")
+    return finished(alt.layer(*layers), 44 * rows + 60)
 
 
-def limits_table(limits) -> pd.DataFrame:
-    """The limits, a row per configuration, by the headings of their table."""
-    strategies = limits[list(DEGREES.values())].itertuples(index=False)
-    return pd.DataFrame(
+def limits_table(limits, styles: Styles):
+    """The limits in words, which sort as numbers; those of more than 2⁵³ are scaled, for the table's sake."""
+    strategies = {kind: limits[column] for kind, column in DEGREES.items()}
+    table = pd.DataFrame(
         {
+            "Line": [styles[name][1] * 2 for name in limits["configuration"]],
             "Configuration": limits["configuration"],
+            "Linear scaling ends (10^24 FLOP)": limits["linear_scaling_end_flop"] / 1e24,
+            "Latency wall (10^24 FLOP)": limits["latency_wall_flop"] / 1e24,
+            "Parameters (10^12)": limits["params"] / 1e12,
+            "GPUs": limits["n_gpus"],
+            "Cost of GPUs (10^9 US$)": limits["cost_usd"] / 1e9,
+            "MFU": limits["mfu"],
+            **strategies,
             "GPU": limits["gpu"],
             "Model": limits["sparse"].map({True: "sparse", False: "dense"}),
-            "Linear scaling ends (FLOP)": limits["linear_scaling_end_flop"],
-            "Latency wall (FLOP)": limits["latency_wall_flop"],
-            "Parameters": limits["params"],
-            "GPUs": limits["n_gpus"],
-            "Cost of GPUs (US$)": limits["cost_usd"],
-            "MFU": limits["mfu"],
-            "Parallelism": [degrees(*strategy) for strategy in strategies],
-            "Last above (FLOP)": limits["last_above_flop"],
+            "Last above (10^24 FLOP)": limits["last_above_flop"] / 1e24,
             "Crosses again": limits["recrosses"].map({True: "yes", False: "no"}),
         }
     )
+    words = {
+        "Linear scaling ends (10^24 FLOP)": limits["linear_scaling_end_flop"].map(flop),
+        "Latency wall (10^24 FLOP)": limits["Latency wall"] + " FLOP",
+        "Parameters (10^12)": limits["params"].map(amount),
+        "GPUs": limits["n_gpus"].map(amount),
+        "Cost of GPUs (10^9 US$)": limits["cost_usd"].map(dollars),
+        "MFU": limits["mfu"].map(percent),
+        "Last above (10^24 FLOP)": limits["last_above_flop"].map(flop),
+    }
+    styler = table.style
+    for column, texts in words.items():
+        for row, text in texts.items():
+            styler.format(lambda _, text=text: text, subset=(row, column))
+    theme = st.context.theme.type or "light"
+    hexes = [f"color: {st.get_option(f'theme.{theme}.{styles[name][0]}Color')}" for name in limits["configuration"]]
+    return styler.apply(lambda _: hexes, subset=["Line"])
 
 
 # The sidebar: what is run
@@ -629,7 +670,12 @@ st.markdown(
     "[Erdil & Schneider-Joseph 2024](https://arxiv.org/abs/2411.01137). **An upper bound:** attention, failures, "
     "stragglers and network congestion are left out."
 )
-st.markdown(f"**{plain(title)}.** {plain(sheet.description)}", help=f"Source: {plain(sheet.source)}")
+lead, _, rest = sheet.description.partition(". ")
+st.markdown(f"**{plain(title)}.** {plain(lead)}{'.' if rest else ''}")
+if rest or sheet.source:
+    with st.expander("What to look for", icon=":material/visibility:"):
+        st.markdown(plain(rest))
+        st.caption(f"Source: {plain(sheet.source)}")
 if state.notice:
     st.warning(state.notice, icon=":material/link_off:")
 running = st.empty()
@@ -678,7 +724,9 @@ workspace = Workspace(
     view=state.get("view", UTILIZATION),
 )
 link = edits(workspace, presets.get(title))
-if link != st.query_params.get("edits", ""):
+if len(link) > MOST_LINK_CHARACTERS:
+    st.warning("This state is too long for a link: download it, and pass the file on.", icon=":material/link_off:")
+elif link != st.query_params.get("edits", ""):
     if link:
         st.query_params["edits"] = link
     else:
@@ -688,7 +736,7 @@ style = styles[state.configuration]
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
     st.subheader(f"{swatch(style)} {plain(state.configuration)}", anchor=False, width="stretch")
     with st.container(horizontal=True, gap="xsmall", width="content"):
-        copy_link()
+        copy_link(key="copy link", width="content")
         download = partial(st.download_button, on_click="ignore", icon=":material/download:")
         download(
             "State",
@@ -759,10 +807,14 @@ with headline:
             help=f"{TERMS['Latency wall']} {curve.frame.attrs['reason']}",
         )
         at_end = curve.frame[curve.frame["training_flop"] == limit["linear_scaling_end_flop"]]
+        if at_end.empty:
+            say = f"MFU stays above {threshold}% of peak sustained up to the end of the curve."
+        elif pd.isna(limit["last_above_flop"]):
+            say = f"MFU is nowhere above {threshold}% of peak sustained: this is the smallest run of the curve."
+        else:
+            say = f"Where linear scaling ends: {sentence(at_end.iloc[0])}"
         st.caption(
-            f"Where linear scaling ends: {plain(sentence(at_end.iloc[0]))}"
-            if len(at_end)
-            else f"MFU stays above {threshold}% of peak sustained up to the end of the curve.",
+            plain(say),
             help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
         )
 
@@ -783,14 +835,11 @@ if utilization.open:
             }
         )
         ticks = decades(results["training_flop"])
-        spoken = ", ".join(f"{name} {flop(end)}" for name, end in ends.items())
         draw(
+            "utilization",
             utilization_chart(styles_drawn, ticks, list(words)),
             {
-                "points": results[["configuration", "training_flop", "mfu", "d_model"]].assign(
-                    **words,
-                    spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"],
-                ),
+                "points": on_top(reference.name, results, words),
                 "ends": limits[["configuration", "mfu"]]
                 .assign(training_flop=limits["linear_scaling_end_flop"])
                 .dropna(),
@@ -798,7 +847,7 @@ if utilization.open:
                 "levels": levels,
                 "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
             },
-            f"Lines of MFU against training compute on a logarithmic scale. Linear scaling ends at: {spoken}.",
+            f"MFU against training compute. A line for each of {', '.join(curves)}, on a logarithmic scale of FLOP.",
             key="curves",
             on_select=pick,
             selection_mode="picked",
@@ -825,7 +874,7 @@ if parallelism.open:
         kinds = [kind for kind in DEGREES if kind != "EP" or results["sparsity"].max() > 1]
         st.markdown("**Degrees of parallelism** of the fastest strategy", help=meaning_of(*DEGREES))
         panels = st.grid(2, min_column_width=340, border=True)
-        for name, drawn in curves.items():
+        for position, (name, drawn) in enumerate(curves.items(), start=1):
             points = drawn.words.join(drawn.frame[["training_flop", *DEGREES.values()]]).rename(
                 columns=NAMES_OF_DEGREES
             )
@@ -833,16 +882,18 @@ if parallelism.open:
             with panels.cell():
                 st.markdown(f"{swatch(styles[name])}\u2002**{plain(name)}**")
                 draw(
-                    degrees_chart(kinds, colour, ticks, degree_ticks, list(words), "degrees"),
+                    f"degrees {position}",
+                    degrees_chart(kinds, colour, ticks, degree_ticks, list(words)),
                     {"points": points},
-                    f"Degrees of parallelism ({', '.join(kinds)}) of {name} against training compute, both on "
+                    f"Degrees of parallelism of {name}. {', '.join(kinds)} against training compute, both on "
                     "logarithmic scales.",
                 )
                 draw(
-                    shares_chart(kinds, colour, ticks, "shares"),
-                    {"points": points},
-                    f"Share of each kind of parallelism ({', '.join(kinds)}) of {name} in the logarithm of its number "
-                    "of GPUs, against training compute.",
+                    f"shares {position}",
+                    shares_chart(kinds, colour, ticks),
+                    {"points": points, "names": share_labels(drawn.frame.iloc[-1], kinds)},
+                    f"Shares in the logarithm of the number of GPUs of {name}. {', '.join(kinds)} against training "
+                    "compute.",
                 )
         if curve is not None:
             st.markdown(f"**{plain(curve.name)} over the levels of its network**", help=TERMS["Network level"])
@@ -853,7 +904,8 @@ if parallelism.open:
                 with panels.cell():
                     st.markdown(f"**{plain(level)}**")
                     draw(
-                        degrees_chart(kinds, styles[curve.name][0], ticks, degree_ticks, list(words), "levels"),
+                        f"level {index + 1}",
+                        degrees_chart(kinds, styles[curve.name][0], ticks, degree_ticks, list(words)),
                         {"points": points},
                         f"The same degrees of {curve.name} over one network level. {level}",
                     )
@@ -871,11 +923,27 @@ if maximum.open:
             },
         )
         draw(
+            "maximum training compute",
             limits_chart(styles_drawn, decades(rows["start"], rows["last"]), len(rows)),
             {"limits": rows},
             "For each configuration, from where linear scaling ends to the latency wall.",
         )
-        st.dataframe(limits_table(limits), hide_index=True)
+        table = limits_table(limits, styles)
+        headings = {column: st.column_config.Column(column.partition(" (")[0]) for column in table.columns}
+        st.dataframe(
+            table,
+            hide_index=True,
+            placeholder="—",
+            column_config=headings | {"Line": st.column_config.TextColumn("", width=24)},
+            alt="Limits of each configuration; for screen readers in units of 10²⁴ FLOP, 10¹² parameters, 10⁹ US$.",
+        )
+        download(
+            "Table",
+            partial(limits.drop(columns="Latency wall").to_csv, index=False),
+            file_name="limits.csv",
+            mime="text/csv",
+            help="The limits in FLOP and US$ (CSV).",
+        )
         st.caption(
             "Parameters, GPUs, their cost, parallelism and MFU are those where linear scaling ends. Curves are jagged, "
             "because models and clusters come in round sizes: *last above* is the last training run above the "

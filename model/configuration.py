@@ -356,7 +356,7 @@ class Assumptions(Schema):
     """How long the run may take and what its software can do (spec sections 4 and 5)."""
 
     training_months: float = field(
-        "Training time", "Longest allowed run.", unit="months", section=TRAINING_RUN, default=3, ge=1e-6, le=1200
+        "Training time", "Longest allowed run.", unit="months", section=TRAINING_RUN, default=3, ge=1e-12, le=1200
     )
     overlap_tp: bool = field("Overlap TP", "Tensor-parallel communication overlaps compute.", default=True)
     overlap_pp: bool = field("Overlap PP and EP", "Pipeline and expert communication overlap compute.", default=True)

@@ -356,7 +356,7 @@ TUPLES = {f"{name}_levels" for name in DEGREES}
 SMALL = variant(H100, sweep={"d_model_min": 12288, "d_model_max": 14336})
 EMPTY = {
     "no width": variant(H100, sweep={"d_model_min": 12289, "d_model_max": 12290}),
-    "no time": variant(H100, assumptions={"training_months": 1e-6}),
+    "no time": variant(H100, assumptions={"training_months": 1e-9}),
     "no memory": variant(
         H100,
         gpu=H100.gpu.model_copy(update={"hbm_bytes": 1e3}),

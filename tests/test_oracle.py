@@ -419,7 +419,7 @@ def configurations(draw) -> Configuration:
     gpu_seconds = oracle.shape_of(whole, sweep.d_model_max).training_flop / oracle.rates(gpu).flops
     n_gpus = 1.1 * draw(log_uniform(0.1, 2**20))  # the factor: no deadline is exactly the time of arithmetic alone
     months = gpu_seconds / n_gpus * 12 / oracle.SECONDS_PER_YEAR
-    in_time = whole.assumptions.model_copy(update={"training_months": min(max(months, 1e-300), 1200.0)})
+    in_time = whole.assumptions.model_copy(update={"training_months": min(max(months, 1e-12), 1200.0)})
     return whole.model_copy(update={"assumptions": in_time})
 
 
