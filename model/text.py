@@ -11,7 +11,7 @@ from model.step import SECONDS_PER_YEAR
 MISSING = "—"
 INFINITE = "∞"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
+_DIGITS = {over: under for under, over in _SUPERSCRIPTS.items()}
 _LARGE = ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 _FACTORS = {prefix: size for size, prefix in _PREFIXES} | {
@@ -23,9 +23,12 @@ _FACTORS = {prefix: size for size, prefix in _PREFIXES} | {
     "n": 1e-9,
 }
 _FACTORS |= {f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGTPE", start=1)}
-_POWER = r"(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:\^-?\d+)?(?:/\d+)?"
-_TYPED = re.compile(rf"({_POWER}(?:\*{_POWER})*)\s*((?:m|b|tr|quadr)illion)?\s*([^\d\s].*)?")
-MOST_DIGITS = 60
+_WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)"
+_POWER = rf"(?:{_WHOLE}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:\^-?\d+)?(?:/\d+)?"
+_TYPED = re.compile(
+    rf"(?:({_POWER}(?:\*{_POWER})*)|∞|inf(?:init[ey])?)\s*(?:((?:m|b|tr|quadr)illion)\s*)?([^\d\s].*)?", re.IGNORECASE
+)
+MOST_TYPED = 200
 _TIMES = (
     (SECONDS_PER_YEAR, "years"),
     (SECONDS_PER_YEAR / 12, "months"),
@@ -89,16 +92,16 @@ def percent(share, decimals: int = 0) -> str:
     return MISSING if isna(share) else f"{100 * share:.{decimals}f}%"
 
 
-def quantity(x, unit: str) -> str:
-    """9e11 of B/s → 900 GB/s, to three significant digits."""
+def quantity(x, unit: str, digits: int = 3) -> str:
+    """9e11 of B/s → 900 GB/s, to significant digits."""
     special = _out_of_scale(x)
     if special == MISSING:
         return special
     if special:
         return f"{special} {unit}"
-    rounded = _rounded(x)
+    rounded = _rounded(x, digits)
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if rounded >= size), (1, ""))
-    return f"{rounded / size:,g} {prefix}{unit}"
+    return f"{rounded / size:,.{max(digits, 6)}g} {prefix}{unit}"
 
 
 def duration(seconds) -> str:
@@ -173,7 +176,7 @@ def quantity_from(typed: str, shown: str = "", unit: str = "") -> float | None:
     ----------
     typed : str
         A number, maybe with thousands commas, powers (2^20), a fraction (1/16), products (3 × 10²³), a word (16.8
-        million) or a unit.
+        million) or a unit; ∞ or inf. At most `MOST_TYPED` characters.
     shown, unit : str
         The unit of a bare number, and that of the result, which differ by a prefix.
 
@@ -182,19 +185,20 @@ def quantity_from(typed: str, shown: str = "", unit: str = "") -> float | None:
     float or None
         None if it is no such quantity.
     """
-    plain = re.sub(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"10^\1", typed.strip()).translate(_DIGITS)
-    plain = re.sub(r"\s*[×x·*]\s*(?=\d)", "*", plain).replace("Bps", "B/s")
+    if len(typed) > MOST_TYPED:
+        return None
+    plain = re.sub(r"(?<=\d)[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda power: f"^{power[0].translate(_DIGITS)}", typed.strip())
+    plain = re.sub(r"\s*[×x·*]\s*(?=\d)", "*", plain).replace("Bps", "B/s").replace("−", "-")
     sign = -1 if plain.startswith("-") else 1
-    plain = plain.removeprefix("-").lstrip()
-    if plain.lower() in (INFINITE, "inf", "infinite", "infinity"):
-        return sign * math.inf
-    match = _TYPED.fullmatch(plain)
+    match = _TYPED.fullmatch(plain.removeprefix("-").lstrip())
     if not match:
         return None
     factors, word, typed_unit = match.groups()
-    size = {name: size for size, name in _LARGE}[word] if word else 1
+    size = {name: size for size, name in _LARGE}[word.lower()] if word else 1
     try:
         scale = unit_factor((typed_unit or shown).strip(), unit)
+        if factors is None:
+            return sign * math.inf
         value = sign * math.prod(map(_factor, factors.split("*"))) * Decimal(repr(size)) * Decimal(repr(scale))
         return None if math.isinf(float(value)) else float(value)
     except (ValueError, DecimalException):
@@ -202,8 +206,6 @@ def quantity_from(typed: str, shown: str = "", unit: str = "") -> float | None:
 
 
 def _factor(text: str) -> Decimal:
-    if len(text) > MOST_DIGITS:
-        raise ValueError(f"more than {MOST_DIGITS} characters")
     over, _, under = text.partition("/")
     base, _, power = over.partition("^")
     return Decimal(base.replace(",", "").replace("_", "")) ** int(power or 1) / int(under or 1)
