@@ -69,8 +69,7 @@ def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
         left = value_at(entry.draft, item.path)
         laws = {**laws, (item.path, left["law"]): left}
         draft = replaced(draft, item.path, laws.get((item.path, value), value_at(draft, item.path)))
-    names = {other.valid.name for key, other in entries.items() if key != number}
-    return entries | {number: _checked(replace(entry, draft=draft, laws=laws), names)}
+    return entries | {number: _checked(replace(entry, draft=draft, laws=laws), _other_names(entries, number))}
 
 
 def _checked(entry: Entry, taken: Collection[str]) -> Entry:
@@ -86,33 +85,41 @@ def _checked(entry: Entry, taken: Collection[str]) -> Entry:
 def _in_words(draft: Draft, messages: Mapping[str, str]) -> dict[str, str]:
     """Messages in the words and units of the form; those of no input keep their own."""
     items = {item.location: item for item in inputs(draft)}
-    return {
-        location: items[location].complaint(value_at(draft, items[location].path), message)
-        if location in items
-        else message
-        for location, message in messages.items()
-    }
+    problems = {}
+    for location, message in messages.items():
+        inside = next((place for place in _outwards(location) if place in items), None)  # one line of a text is refused
+        if inside is None:
+            problems[location] = message
+        else:
+            problems[inside] = items[inside].complaint(value_at(draft, items[inside].path), message)
+    return problems
 
 
-def _with_configuration(entry: Entry, configuration: Configuration) -> Entry:
-    """An entry that starts anew from a configuration."""
-    return replace(
-        entry, draft=configuration.model_dump(), valid=configuration, problems={}, laws={}, revision=entry.revision + 1
-    )
+def _outwards(location: str) -> Iterator[str]:
+    """A location, and those that it is in."""
+    while location:
+        yield location
+        location = location.rpartition(".")[0]
+
+
+def _other_names(entries: Entries, number: int) -> set[str]:
+    return {entry.valid.name for key, entry in entries.items() if key != number}
 
 
 def put_back(entries: Entries, number: int, configuration: Configuration) -> Entries:
     """The entries with one as it was in its preset, under another name if its own is taken meanwhile."""
-    others = {other.valid.name for key, other in entries.items() if key != number}
-    fresh = configuration.model_copy(update={"name": free_name(configuration.name, others)})
-    return entries | {number: _with_configuration(entries[number], fresh)}
+    name = free_name(configuration.name, _other_names(entries, number))
+    fresh, entry = configuration.model_copy(update={"name": name}), entries[number]
+    entry = replace(entry, draft=fresh.model_dump(), valid=fresh, problems={}, laws={}, revision=entry.revision + 1)
+    return entries | {number: entry}
 
 
 def with_hardware(entries: Entries, number: int, hardware: Hardware) -> Entries:
-    """The entries with one on another GPU and its network."""
+    """The entries with one on another GPU and its network; what else is typed stays, refused values too."""
     entry = entries[number]
-    configuration = entry.valid.model_copy(update={"gpu": hardware.gpu, "network": hardware.network})
-    return entries | {number: _with_configuration(entry, configuration)}
+    valid = entry.valid.model_copy(update=dict(hardware))
+    entry = replace(entry, draft=entry.draft | hardware.model_dump(), valid=valid, revision=entry.revision + 1)
+    return entries | {number: _checked(entry, _other_names(entries, number))}
 
 
 def added(entries: Entries, number: int, configuration: Configuration) -> Entries:

@@ -5,14 +5,16 @@ value yet. Nothing here knows a field by name but those of the network's outermo
 """
 
 import math
+import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from model.configuration import Configuration, Gpu, NetworkLevel, Schema
+from model.configuration import MOST_BANDWIDTH, Configuration, Gpu, NetworkLevel, Schema, _infinite_if_huge
 from model.text import number, quantity_from, unit_factor
 
 Path = tuple[str | int, ...]
@@ -44,6 +46,8 @@ class Input:
         The schemas of the laws that a "law" may be, and what the chosen one says.
     least, most : float or None
         Bounds, in the unit of the schema.
+    infinite : bool
+        Whether it may be infinite all the same.
     si : str
         The unit of the schema.
     optional : bool
@@ -65,6 +69,7 @@ class Input:
     formula: str = ""
     least: float | None = None
     most: float | None = None
+    infinite: bool = False
     si: str = ""
     optional: bool = False
     guess: bool = False
@@ -85,10 +90,16 @@ class Input:
         if self.kind not in ("number", "integer") or self.least is None:
             return ""
         unit = self.unit if self.unit in ("", "%") else f" {self.unit}"
-        least, most = (
-            bound if bound is None else number(float(f"{bound / self.factor:.3g}")) for bound in (self.least, self.most)
-        )
-        return f"At least {least}{unit}." if most is None else f"From {least} to {most}{unit}."
+        least = self._shown_bound(self.least, ROUND_CEILING)
+        if self.most is None:
+            return f"At least {least}{unit}."
+        infinite = ", or infinite" if self.infinite else ""
+        return f"From {least} to {self._shown_bound(self.most, ROUND_FLOOR)}{unit}{infinite}."
+
+    def _shown_bound(self, bound: float, rounding: str) -> str:
+        """A bound in the screen's unit, to the digit if it is whole and else rounded to what is in the range."""
+        context = Context(prec=28 if self.kind == "integer" else 3, rounding=rounding)
+        return number(float(context.divide(Decimal(repr(bound)), Decimal(repr(self.factor)))))
 
     def written(self, value: Any) -> Any:
         """The value as its widget holds it: numbers and texts as one text, the rest as it is."""
@@ -128,7 +139,8 @@ class Input:
                 self.most or math.inf
             ):
                 return f"Out of range. {self.bounds}"
-        return message.partition("; got ")[0]
+        reason = message.partition("; got ")[0].replace(" after validation", "")
+        return re.sub("^(String|Value|Input) should", "Should", reason)
 
 
 def inputs(draft: Draft) -> Iterator[Input]:
@@ -164,7 +176,7 @@ def changed(draft: Draft, entry: Input, value: Any) -> Draft:
     """A draft with the value of one input changed, and what follows from that.
 
     Another law starts with its defaults; a network level more is like the outermost; a precision without a rate starts
-    with one in proportion; a guess that is typed over is none any more.
+    with one in proportion, and a refused rate is not left behind; a guess that is typed over is none any more.
     """
     if entry.kind == "levels":
         return {**draft, "network": _with_levels(draft["network"], value)}
@@ -244,7 +256,7 @@ def _of_field(info: FieldInfo, draft: Draft, name: str, place: _Place) -> Iterat
         known = sorted({*PRECISIONS, *draft["flop_per_clock_per_thread"]})
         yield place.input("choice", info, options={bits: f"{bits} bits" for bits in known})
     elif name == "guesses":
-        yield place.input("several", info, options=_guessable())
+        yield place.input("several", info, options=_guessable(value))
     elif get_origin(plain) is Literal:
         yield place.input("choice", info, options={option: option.capitalize() for option in get_args(plain)})
     elif plain is bool:
@@ -272,8 +284,10 @@ def _of_network(info: FieldInfo, levels: tuple[Draft, ...], place: _Place) -> It
     for index, level in enumerate(levels):
         here = place.inside(index, group=f"Level {index + 1}")
         for entry in _of_schema(NetworkLevel, level, here):
-            if entry.path[-1] != "size" or index < len(levels) - 1:
+            if entry.path[-1] != "size":
                 yield entry
+            elif index < len(levels) - 1:
+                yield replace(entry, optional=False)
 
 
 def _laws(info: FieldInfo) -> dict[str, type[Schema]]:
@@ -283,35 +297,53 @@ def _laws(info: FieldInfo) -> dict[str, type[Schema]]:
 
 
 def _starting_values(law: type[Schema]) -> dict[str, Any]:
-    """Defaults of a law, or the examples of its fields without one."""
-    return {
-        name: info.examples[0] if info.is_required() and info.examples else info.default
-        for name, info in law.model_fields.items()
-    }
+    """Defaults of a law, or the examples of its fields without one, with the name that it is chosen by."""
+    return {name: _starting_value(info) for name, info in law.model_fields.items()}
+
+
+def _starting_value(info: FieldInfo) -> Any:
+    if not info.is_required():
+        return info.default
+    return info.examples[0] if info.examples else get_args(info.annotation)[0]
 
 
 def _with_levels(levels: tuple[Draft, ...], count: int) -> tuple[Draft, ...]:
     """The innermost levels, or these and more like the outermost; the outermost has no size."""
     if count <= len(levels):
         return (*levels[: count - 1], levels[count - 1] | {"size": None})
-    sized = (*levels[:-1], levels[-1] | {"size": levels[-1]["size"] or ADDED_LEVEL_SIZE})
+    sized = (*levels[:-1], levels[-1] | {"size": ADDED_LEVEL_SIZE})
     return _with_levels((*sized, levels[-1] | {"name": f"Level {len(levels) + 1}"}), count)
 
 
 def _with_rate(gpu: Draft, bits: int) -> dict[int, float]:
-    """FLOP per clock per thread with an entry for a precision: if it has none, by the nearest wider one's."""
-    rates = gpu["flop_per_clock_per_thread"]
+    """FLOP per clock per thread with an entry for a precision: if it has none, in proportion to the nearest's.
+
+    What is no rate goes, because a form shows only that of the precision, or moves there if there is no other.
+    """
+    typed = gpu["flop_per_clock_per_thread"]
+    bounds = _bounds(_metadata(get_args(Gpu.model_fields["flop_per_clock_per_thread"].annotation)[1]))
+    rates = {
+        known: rate
+        for known, rate in typed.items()
+        if not isinstance(rate, str) and bounds["least"] <= rate <= bounds["most"]
+    }
+    if not rates:
+        return {bits: next(iter(typed.values()))}
     if bits in rates:
         return rates
     nearest = min(rates, key=lambda known: (abs(known - bits), known))
     return rates | {bits: rates[nearest] * nearest / bits}
 
 
-def _guessable() -> dict[str, str]:
-    """Names of what can be a guess, with titles."""
-    numeric = {name: info for name, info in Gpu.model_fields.items() if _without_none(info.annotation) in (int, float)}
+def _guessable(guesses: tuple[str, ...]) -> dict[str, str]:
+    """Names of what can be a guess, and of what is called one, with titles."""
+    figures = {
+        name: info.title
+        for name, info in Gpu.model_fields.items()
+        if name in guesses or not (info.annotation is str or get_origin(info.annotation) is tuple)
+    }
     of_network = {f"network.{name}": f"Network: {info.title}" for name, info in NetworkLevel.model_fields.items()}
-    return {name: info.title for name, info in numeric.items()} | {"network": "Network"} | of_network
+    return figures | {"network": "Network"} | of_network
 
 
 def _names_of_guess(path: Path) -> set[str]:
@@ -336,6 +368,8 @@ def _metadata(annotated: Any) -> list[Any]:
 def _bounds(metadata: list[Any]) -> dict[str, float]:
     """Least and most, as far as the constraints say."""
     names = {"ge": "least", "le": "most"}
-    return {
+    bounds = {
         names[name]: getattr(item, name) for item in metadata for name in names if getattr(item, name, None) is not None
     }
+    unlimited = any(getattr(item, "func", None) is _infinite_if_huge for item in metadata)
+    return bounds | {"most": MOST_BANDWIDTH, "infinite": True} if unlimited else bounds
