@@ -45,7 +45,7 @@ def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
             "Parameters": frame["params"].map(amount),
             "Active parameters": frame["active_params"].map(amount),
             "Training tokens": frame["dataset_tokens"].map(amount),
-            "Batch": frame["batch_tokens"].map(amount) + " tokens",
+            "Batch": frame["batch_tokens"].map(lambda tokens: f"{amount(tokens)} tokens"),
             "GPUs": frame["n_gpus"].map(amount),
             "Parallelism": [degrees_in_words(*strategy) for strategy in strategies],
             "Microbatches": frame["microbatches"].map(amount),
@@ -58,7 +58,7 @@ def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
 def level_in_words(configuration: Configuration, index: int) -> str:
     """A network level by what it joins: Node joins 8 GPUs, 900 GB/s per GPU."""
     level = configuration.network[index]
-    units = "of the level below" if index else "GPUs"
+    units = "of the level below" if index else "GPU" if level.size == 1 else "GPUs"
     joined = f"{amount(level.size)} {units}" if level.size else "the rest"
     return f"{level.name} joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU"
 
@@ -96,11 +96,12 @@ def degrees_by_level(configuration: Configuration, row: "pd.Series") -> "pd.Data
 
 def sentence(row: "pd.Series") -> str:
     """The strategy of one row of `simulate`, in a sentence."""
-    words = facts(row.to_frame().T).iloc[0]
-    steps = f"{words['Microbatches']} microbatch{'' if row['microbatches'] == 1 else 'es'}"
+    microbatches = f"{amount(row['microbatches'])} microbatch{'' if row['microbatches'] == 1 else 'es'}"
     groups = f" with {row['interleaving']:,} groups of layers per stage" if row["interleaving"] > 1 else ""
+    gpus = "1 GPU trains" if row["n_gpus"] == 1 else f"{amount(row['n_gpus'])} GPUs train"
+    strategy = degrees_in_words(*row[["dp", "tp_model", "tp_ff", "pp", "ep"]])
     return (
-        f"{words['GPUs']} GPUs train {words['Parameters']} parameters on {words['Training tokens']} tokens in "
-        f"{words['Training time']}: {words['Parallelism']}, {steps} per pipeline and batch, {row['schedule']} "
+        f"{gpus} {amount(row['params'])} parameters on {amount(row['dataset_tokens'])} tokens in "
+        f"{duration(row['training_s'])}: {strategy}, {microbatches} per pipeline and batch, {row['schedule']} "
         f"schedule{groups}."
     )

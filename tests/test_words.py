@@ -1,0 +1,193 @@
+"""Results in words say what the numbers say: every row its facts, every strategy its degrees, every GPU its price."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from model import Configuration, capital_cost_usd, load_hardware, simulate
+from model.configuration import NetworkLevel
+from model.words import (
+    DEGREES,
+    TERMS,
+    degrees_by_level,
+    degrees_on_level,
+    facts,
+    level_in_words,
+    sentence,
+)
+
+SUPERPOD = load_hardware()["H100 SXM Superpod"]
+WHOLE = Configuration(
+    name="Superpod",
+    gpu=SUPERPOD.gpu,
+    network=SUPERPOD.network,
+    scaling={"sparsity": {"law": "fixed", "factor": 8}},
+    sweep={"d_model_max": 24576},
+)
+ROW = {
+    "configuration": "Mine",
+    "training_flop": 2.048e28,
+    "mfu": 0.5527,
+    "fraction_of_peak": 0.7896,
+    "params": 13.07e12,
+    "active_params": 1.6e12,
+    "dataset_tokens": 32.7e12,
+    "batch_tokens": 26_843_546,
+    "n_gpus": 2**20,
+    "dp": 256,
+    "tp": 64,
+    "tp_model": 4,
+    "tp_ff": 16,
+    "pp": 32,
+    "ep": 2,
+    "microbatches": 1,
+    "interleaving": 1,
+    "schedule": "1F1B",
+    "training_s": 86400 * 89.6,
+}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return simulate(WHOLE)
+
+
+def row(**changes) -> pd.Series:
+    return pd.Series(ROW | changes)
+
+
+class TestFacts:
+    def test_every_fact_is_in_words(self):
+        assert facts(pd.DataFrame([ROW])).iloc[0].to_dict() == {
+            "Configuration": "Mine",
+            "Training compute": "2.0 × 10²⁸ FLOP",
+            "MFU": "55.3%",
+            "Share of peak sustained": "79.0%",
+            "Parameters": "13.1 trillion",
+            "Active parameters": "1.6 trillion",
+            "Training tokens": "32.7 trillion",
+            "Batch": "26.8 million tokens",
+            "GPUs": "1.05 million",
+            "Parallelism": "256-way data, 64-way tensor (4 of d_model, 16 of d_ff), 32-way pipeline and 2-way expert "
+            "parallelism",
+            "Microbatches": "1",
+            "Schedule": "1F1B",
+            "Training time": "2.95 months",
+        }
+
+    def test_rows_are_those_of_the_frame(self, frame):
+        shuffled = frame.iloc[::-1]
+        words = facts(shuffled)
+        assert list(words.index) == list(shuffled.index), "words would stand beside the numbers of another row"
+        for position in (0, len(frame) // 2, -1):
+            assert words.iloc[position].equals(facts(shuffled.iloc[[position]]).iloc[0])
+        assert words.map(type).eq(str).all(axis=None), "a tooltip would show a bare number"
+
+    def test_a_frame_without_rows_has_the_same_columns(self, frame):
+        words = facts(frame[:0])
+        assert list(words) == list(facts(frame)) and words.empty, "a configuration without a feasible run is an error"
+
+
+class TestSentence:
+    def test_it_says_what_the_run_is(self):
+        assert sentence(row()) == (
+            "1.05 million GPUs train 13.1 trillion parameters on 32.7 trillion tokens in 2.95 months: 256-way data, "
+            "64-way tensor (4 of d_model, 16 of d_ff), 32-way pipeline and 2-way expert parallelism, "
+            "1 microbatch per pipeline and batch, 1F1B schedule."
+        )
+
+    @pytest.mark.parametrize(("microbatches", "words"), [(1, ", 1 microbatch per"), (64, ", 64 microbatches per")])
+    def test_microbatches_are_counted(self, microbatches, words):
+        assert words in sentence(row(microbatches=microbatches))
+
+    @pytest.mark.parametrize(
+        ("interleaving", "words"),
+        [(1, "1F1B schedule."), (1500, "1F1B schedule with 1,500 groups of layers per stage.")],
+    )
+    def test_groups_of_layers_are_said_where_there_are_several(self, interleaving, words):
+        assert sentence(row(interleaving=interleaving)).endswith(words)
+
+    def test_the_schedule_is_named(self):
+        assert "zero-bubble schedule" in sentence(row(schedule="zero-bubble"))
+
+    def test_one_gpu_is_one(self):
+        one = row(n_gpus=1, dp=1, tp=1, tp_model=1, tp_ff=1, pp=1, ep=1)
+        assert sentence(one).startswith("1 GPU trains 13.1 trillion parameters")
+        assert "no parallelism: one GPU, 1 microbatch" in sentence(one)
+
+    def test_a_row_of_a_simulation_is_a_sentence_without_bare_numbers(self, frame):
+        for _, each in frame.iterrows():
+            words = sentence(each)
+            assert words.endswith(".") and not any(bare in words for bare in ("nan", "None", "e+", ".0 "))
+            assert f"{each['schedule']} schedule" in words
+
+
+class TestLevels:
+    def test_a_level_is_what_it_joins_and_how_fast(self):
+        assert [level_in_words(WHOLE, index) for index in range(3)] == [
+            "Node joins 8 GPUs, 900 GB/s per GPU",
+            "Pod joins 32 of the level below, 450 GB/s per GPU",
+            "Cluster joins the rest, 100 GB/s per GPU",
+        ]
+
+    @pytest.mark.parametrize(
+        ("size", "bandwidth", "words"),
+        [
+            (1, 1e9, "Lone joins 1 GPU, 1 GB/s per GPU"),
+            (2, math.inf, "Lone joins 2 GPUs, ∞ B/s per GPU"),
+            (1024, 1.8e12, "Lone joins 1,024 GPUs, 1.8 TB/s per GPU"),
+        ],
+    )
+    def test_sizes_and_bandwidths_of_any_magnitude(self, size, bandwidth, words):
+        inner = NetworkLevel(name="Lone", bandwidth=bandwidth, latency_s=0, size=size)
+        assert level_in_words(WHOLE.model_copy(update={"network": (inner, WHOLE.network[-1])}), 0) == words
+
+    def test_degrees_by_level_multiply_to_the_gpus_and_to_the_degrees(self, frame):
+        for _, each in frame.iterrows():
+            table = degrees_by_level(WHOLE, each)
+            assert list(table) == ["Network level", "DP", "TP of d_model", "TP of d_ff", "PP", "EP"]
+            assert list(table["Network level"]) == ["Node", "Pod", "Cluster"]
+            over_levels = table.drop(columns="Network level").prod()
+            assert over_levels.prod() == each["n_gpus"], "some GPUs are on no level"
+            assert list(over_levels) == [each[name] for name in ("dp", "tp_model", "tp_ff", "pp", "ep")]
+        assert frame["n_gpus"].iloc[-1] > 1 and frame["ep"].max() > 1, "one GPU without experts would show nothing"
+
+    def test_degrees_on_a_level_are_those_of_the_table_by_level(self, frame):
+        levels = [degrees_on_level(frame, index) for index in range(3)]
+        assert [list(level) for level in levels] == [list(DEGREES)] * 3
+        for index, level in enumerate(levels):
+            assert list(level.index) == list(frame.index)
+            for label, each in frame.iterrows():
+                table = degrees_by_level(WHOLE, each).iloc[index]
+                tensor = table["TP of d_model"] * table["TP of d_ff"]
+                assert list(level.loc[label]) == [table["DP"], tensor, table["PP"], table["EP"]]
+        product = levels[0] * levels[1] * levels[2]
+        for kind, column in DEGREES.items():
+            assert (product[kind] == frame[column]).all()
+
+
+def test_every_degree_is_explained_in_whole_sentences():
+    assert set(DEGREES) < set(TERMS), "a degree on the page is explained nowhere"
+    assert all(meaning[0].isupper() and meaning.endswith(".") for meaning in TERMS.values())
+
+
+class TestMoney:
+    GTX_580 = load_hardware()["GTX 580 3GB"].gpu
+
+    def test_the_largest_run_on_gtx_580s_costs_five_billion(self):
+        assert capital_cost_usd(self.GTX_580, 2**24) == pytest.approx(5.03e9, rel=1e-3)
+
+    def test_an_unknown_price_is_no_number(self):
+        unpriced = self.GTX_580.model_copy(update={"price_usd": None})
+        assert math.isnan(capital_cost_usd(unpriced, 8))
+        assert np.isnan(capital_cost_usd(unpriced, np.array([1, 8]))).all()
+
+    def test_a_price_of_nothing_is_known(self):
+        assert capital_cost_usd(self.GTX_580.model_copy(update={"price_usd": 0.0}), 8) == 0
+
+    def test_arrays_and_series_give_their_like(self):
+        np.testing.assert_array_equal(capital_cost_usd(self.GTX_580, np.array([1, 8])), [300, 2400])
+        series = pd.Series([1, 8], index=["a", "b"])
+        pd.testing.assert_series_equal(capital_cost_usd(self.GTX_580, series), series * 300.0)
