@@ -446,9 +446,11 @@ def known_model_marks() -> list[alt.Chart]:
 def known_in_sight(models: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
     """The known models between the ends of an axis, with where their names stand and what their tooltips say."""
     known = models[models["training_flop"].between(ticks[0], ticks[-1])].reset_index(drop=True)
+    late = known["training_flop"] > ticks[0] * (ticks[-1] / ticks[0]) ** 0.55  # no room for a name to the right
+    row = known.index.where(late, (~late).sum() - 1 - known.index)
     return known.assign(
-        rise=12 + 16 * (len(known) - 1 - known.index),
-        side=(known["training_flop"] < math.sqrt(ticks[0] * ticks[-1])).map({True: "left", False: "right"}),
+        rise=12 + 16 * row,
+        side=late.map({False: "left", True: "right"}),
         **{
             "Known model": known["name"] + known["approximate"].map({True: " (estimated)", False: ""}),
             "Training compute": known["training_flop"].map(flop),
@@ -627,19 +629,17 @@ with st.sidebar:
     preset_configurations = {configuration.name: configuration for configuration in sheet.configurations}
     origin = preset_configurations.get(entries[number].shown.origin)
     with st.container(horizontal=True, gap="xsmall"):
-        st.button("Duplicate", on_click=add, args=(COPY, entries[number].valid), icon=":material/content_copy:")
+        st.button("Duplicate", on_click=add, args=(COPY, entries[number].valid))
         st.button(
             "Remove",
             on_click=remove,
             args=(number,),
-            icon=":material/delete:",
             disabled=len(entries) == 1,
         )
         st.button(
             "Put back",
             on_click=change,
             args=(put_back, number, origin),
-            icon=":material/undo:",
             disabled=origin is None or entries[number].draft == origin.model_dump(),
             help="As it is in the preset.",
         )
@@ -677,7 +677,7 @@ if rest or sheet.source:
         st.markdown(plain(rest))
         st.caption(f"Source: {plain(sheet.source)}")
 if state.notice:
-    st.warning(state.notice, icon=":material/link_off:")
+    st.warning(state.notice, icon=":material/warning:")
 running = st.empty()
 
 if live:

@@ -175,7 +175,8 @@ class Gpu(Schema):
         of_network = {"network", *(f"network.{name}" for name in NetworkLevel.model_fields)}
         unknown = [name for name in guesses if name not in cls.model_fields and name not in of_network]
         if unknown:
-            raise ValueError(f"guesses names {', '.join(unknown)}, which is no field of a GPU or of its network")
+            names = f"{', '.join(unknown):.80}"
+            raise ValueError(f"guesses names {names}, which is no field of a GPU or of its network")
         return guesses
 
     @property
@@ -197,7 +198,7 @@ class Gpu(Schema):
 class NetworkLevel(Schema):
     """One level of the network hierarchy (spec section 3)."""
 
-    name: str = field("Level", "Name of the level.", min_length=1, max_length=80)
+    name: str = field("Name of the level", "Such as Node or Cluster.", min_length=1, max_length=80)
     bandwidth: LevelBandwidth = field(
         "Bandwidth per GPU",
         "Reads plus writes: a GPU that sends 1 byte a second while it receives 1 counts as 2 B/s, so an 8 × 400 Gbit/s "
@@ -449,7 +450,8 @@ class Preset(Schema):
         names = [configuration.name for configuration in configurations]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise ValueError(f"configurations must have different names, got {', '.join(map(repr, repeated))} repeated")
+            names = f"{', '.join(map(repr, repeated)):.80}"
+            raise ValueError(f"configurations must have different names, got {names} repeated")
         return configurations
 
 
