@@ -14,7 +14,7 @@ import streamlit as st
 
 from model import Configuration, capital_cost_usd, load_hardware, load_known_models, load_presets, simulate
 from model import training_limits as limits_of
-from model.editing import Entries, Entry, added, opened, put_back, typed, with_hardware
+from model.editing import Entries, Entry, added, opened, put_back, removed, typed, with_hardware
 from model.form import Input, inputs, value_at
 from model.text import amount, dollars, flop, percent, plain, quantity, scientific
 from model.words import DEGREES, TERMS, degrees_by_level, degrees_on_level, facts, level_in_words, sentence
@@ -66,7 +66,8 @@ state = st.session_state
 def open_workspace(workspace: Workspace) -> None:
     """Make a workspace the page's."""
     state.entries[workspace.title] = opened(workspace, state.numbers)
-    state.sheets[workspace.title] = workspace
+    if workspace.title not in presets:
+        state.sheets[workspace.title] = workspace
 
 
 def read_link() -> str:
@@ -75,13 +76,18 @@ def read_link() -> str:
     title = query.get("preset", next(iter(presets)))
     try:
         if "edits" in query:
-            open_workspace(from_edits(query["edits"], presets.get(title)))
-        elif title not in presets:
-            raise Unreadable("there is no preset of its name")
+            workspace = from_edits(query["edits"], presets.get(title))
+        elif title in presets:
+            workspace = sheet_of(title)
+        else:
+            raise Unreadable("there is no preset of this name")
     except Unreadable as error:
         st.query_params.clear()
-        return f"This link is damaged: {error}. Here is the first preset instead."
-    names = [configuration.name for configuration in sheet_of(title).configurations]
+        return f"This link could not be opened: {plain(str(error))}. Here is the first preset instead."
+    open_workspace(workspace)
+    if workspace.title != title:
+        st.query_params["preset"] = workspace.title
+    names = [configuration.name for configuration in workspace.configurations]
     threshold = query.get("threshold", str(THRESHOLD))
     readable = {
         "configuration": query.get("configuration", names[0]) in names,
@@ -130,7 +136,7 @@ def add(choice: str, copied: Configuration) -> None:
 def remove(number: int) -> None:
     """Remove a configuration, and select the one before it if it was selected."""
     numbers = list(state.entries[state.preset])
-    change(lambda entries: {key: entry for key, entry in entries.items() if key != number})
+    change(removed, number)
     select(numbers[numbers.index(number) - 1] if number != numbers[0] else numbers[1])
 
 
@@ -234,8 +240,9 @@ def complain(problem: str) -> None:
 def control(entry: Entry, number: int, item: Input) -> None:
     """The widget of one input, and below it what is wrong with its value."""
     key = f"{item.location} {number}.{entry.revision}"
-    if key not in state:
-        state[key] = item.written(value_at(entry.draft, item.path))
+    written = item.written(value_at(entry.draft, item.path))
+    if key not in state or item.read(state[key]) != item.read(written):
+        state[key] = written
     words = [item.description, item.bounds, item.formula and f"Now: {item.formula}"]
     common = {
         "label": plain(item.label),
@@ -301,7 +308,7 @@ def from_catalogue(entry: Entry, number: int) -> None:
     )
     gpu = entry.valid.gpu
     st.caption(
-        f"{quantity(gpu.max_flop_per_s, 'FLOP/s')} at peak, {quantity(gpu.flop_per_s, 'FLOP/s')} sustained, "
+        f"{quantity(gpu.max_flop_per_s, 'FLOP/s', 4)} at peak, {quantity(gpu.flop_per_s, 'FLOP/s', 4)} sustained, "
         f"at {gpu.precision_bits} bits."
     )
 
@@ -647,6 +654,7 @@ with st.sidebar:
         "Add new configuration",
         [f"{COPY}{name}", *hardware],
         key="addition",
+        format_func=plain,
         on_click=lambda: add(state.addition, entries[number].valid),
         icon=":material/add:",
         width="stretch",

@@ -10,6 +10,8 @@ from model.configuration import Configuration, Hardware, error_messages
 from model.form import Draft, Input, Path, changed, inputs, replaced, value_at
 from model.workspace import COLOURS, Shown, Workspace
 
+NAME_TAKEN = "Another configuration has this name."
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -69,7 +71,8 @@ def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
         left = value_at(entry.draft, item.path)
         laws = {**laws, (item.path, left["law"]): left}
         draft = replaced(draft, item.path, laws.get((item.path, value), value_at(draft, item.path)))
-    return entries | {number: _checked(replace(entry, draft=draft, laws=laws), _other_names(entries, number))}
+    checked = _checked(replace(entry, draft=draft, laws=laws), _other_names(entries, number))
+    return _with_names_freed(entries | {number: checked})
 
 
 def _checked(entry: Entry, taken: Collection[str]) -> Entry:
@@ -78,7 +81,7 @@ def _checked(entry: Entry, taken: Collection[str]) -> Entry:
     except ValidationError as error:
         return replace(entry, problems=_in_words(entry.draft, error_messages(error)))
     if configuration.name in taken:
-        return replace(entry, problems={"name": "Another configuration has this name."})
+        return replace(entry, problems={"name": NAME_TAKEN})
     return replace(entry, valid=configuration, problems={})
 
 
@@ -106,12 +109,25 @@ def _other_names(entries: Entries, number: int) -> set[str]:
     return {entry.valid.name for key, entry in entries.items() if key != number}
 
 
+def _with_names_freed(entries: Entries) -> Entries:
+    """The entries, of which those that wait for a name get it if no other has it any more."""
+    for number, entry in entries.items():
+        if entry.problems.get("name") == NAME_TAKEN:
+            entries = entries | {number: _checked(entry, _other_names(entries, number))}
+    return entries
+
+
+def removed(entries: Entries, number: int) -> Entries:
+    """The entries without one."""
+    return _with_names_freed({key: entry for key, entry in entries.items() if key != number})
+
+
 def put_back(entries: Entries, number: int, configuration: Configuration) -> Entries:
     """The entries with one as it was in its preset, under another name if its own is taken meanwhile."""
     name = free_name(configuration.name, _other_names(entries, number))
     fresh, entry = configuration.model_copy(update={"name": name}), entries[number]
     entry = replace(entry, draft=fresh.model_dump(), valid=fresh, problems={}, laws={}, revision=entry.revision + 1)
-    return entries | {number: entry}
+    return _with_names_freed(entries | {number: entry})
 
 
 def with_hardware(entries: Entries, number: int, hardware: Hardware) -> Entries:
