@@ -17,7 +17,16 @@ from model import training_limits as limits_of
 from model.editing import Entries, Entry, added, opened, put_back, removed, typed, with_hardware
 from model.form import Input, inputs, value_at
 from model.text import amount, dollars, flop, percent, plain, quantity, scientific
-from model.words import DEGREES, TERMS, degrees_by_level, degrees_on_level, facts, level_in_words, sentence
+from model.words import (
+    DEGREES,
+    TERMS,
+    degrees_by_level,
+    degrees_on_level,
+    facts,
+    guesses_in_words,
+    level_in_words,
+    sentence,
+)
 from model.workspace import MOST_LINK_CHARACTERS, Unreadable, Workspace, edits, from_edits, from_json, to_json
 
 st.set_page_config(
@@ -243,11 +252,10 @@ def control(entry: Entry, number: int, item: Input) -> None:
     written = item.written(value_at(entry.draft, item.path))
     if key not in state or item.read(state[key]) != item.read(written):
         state[key] = written
-    words = [item.description, item.bounds, item.formula and f"Now: {item.formula}"]
     common = {
         "label": plain(item.label),
         "key": key,
-        "help": plain(" ".join(filter(None, words))),
+        "help": plain(f"{item.description} {item.bounds}".strip()),
         "on_change": type_in,
         "args": (number, item, key),
     }
@@ -263,6 +271,8 @@ def control(entry: Entry, number: int, item: Input) -> None:
         st.text_area(**common)
     else:
         st.text_input(**common)
+    if item.formula:
+        st.caption(plain(item.formula))
     if item.location in entry.problems:
         complain(entry.problems[item.location])
 
@@ -282,14 +292,12 @@ def editor(entry: Entry, number: int) -> None:
         with expander:
             if section == "GPU":
                 from_catalogue(entry, number)
+            if section == "Network":
+                st.caption(f"Bandwidths count reads plus writes: {TERMS['Reads plus writes']}")
             for item, before in zip(here, [None, *here[:-1]], strict=True):
                 if item.group and (before is None or item.group != before.group):
                     st.markdown(f"**{item.group}**")
                 control(entry, number, item)
-            if section == "Network":
-                st.caption(
-                    "Bandwidths count reads plus writes: a GPU that sends 1 GB/s while it receives 1 GB/s has 2 GB/s."
-                )
     for place in entry.problems.keys() - {item.location for item in items}:
         complain(f"{place}: {entry.problems[place]}")
 
@@ -825,6 +833,9 @@ with headline:
             plain(say),
             help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
         )
+        guesses = guesses_in_words(curve.configuration.gpu)
+        if guesses:
+            st.caption(f"Guesses that this rests on: {plain(guesses)}.", help="Marked beside their inputs too.")
 
 if utilization.open:
     reference = curve or next(iter(curves.values()))

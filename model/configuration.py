@@ -283,7 +283,7 @@ class FixedSparsity(Schema):
 
 
 class DefaultBatch(Schema):
-    """Batch ∝ training FLOP^(1/6), 4 Mi tokens at 3e23 FLOP (Erdil & Schneider-Joseph 2024)."""
+    """Batch ∝ training FLOP^(1/6), 4 Mi tokens at 3 × 10²³ FLOP (Erdil & Schneider-Joseph 2024)."""
 
     model_config = ConfigDict(title="Growing as FLOP^(1/6)")
     law: Literal["default"] = "default"

@@ -256,7 +256,7 @@ def _of_field(info: FieldInfo, draft: Draft, name: str, place: _Place) -> Iterat
         known = sorted({*PRECISIONS, *draft["flop_per_clock_per_thread"]})
         yield place.input("choice", info, options={bits: f"{bits} bits" for bits in known})
     elif name == "guesses":
-        yield place.input("several", info, options=_guessable(value))
+        yield place.input("several", info, options=guessable(value))
     elif get_origin(plain) is Literal:
         yield place.input("choice", info, options={option: option.capitalize() for option in get_args(plain)})
     elif plain is bool:
@@ -335,7 +335,7 @@ def _with_rate(gpu: Draft, bits: int) -> dict[int, float]:
     return rates | {bits: rates[nearest] * nearest / bits}
 
 
-def _guessable(guesses: tuple[str, ...]) -> dict[str, str]:
+def guessable(guesses: tuple[str, ...]) -> dict[str, str]:
     """Names of what can be a guess, and of what is called one, with titles."""
     figures = {
         name: info.title

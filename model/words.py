@@ -3,7 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from model.configuration import Configuration
+from model.configuration import Configuration, Gpu
+from model.form import guessable
 from model.text import amount, degrees_in_words, duration, flop, percent, quantity
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ TERMS = {
     "Schedule": "The order of work in a pipeline. 1F1B alternates forward and backward passes; zero-bubble fills the "
     "waiting at the start and the end (the bubble) with weight gradients.",
     "Sparse": "A mixture of experts: each layer has several, and a token visits one. In a dense model there are none.",
+    "Reads plus writes": "A GPU that sends 1 GB/s while it receives 1 GB/s has a bandwidth of 2 GB/s.",
     "Network level": "GPUs are joined in growing groups, such as nodes and clusters of nodes, by ever slower links.",
 }
 DEGREES = {"DP": "dp", "TP": "tp", "PP": "pp", "EP": "ep"}
@@ -53,6 +55,12 @@ def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
             "Training time": frame["training_s"].map(duration),
         }
     )
+
+
+def guesses_in_words(gpu: Gpu) -> str:
+    """What of a GPU, and of the network that it comes with, is a guess and enters a simulation."""
+    titles = guessable(gpu.guesses)
+    return ", ".join(titles[name] for name in gpu.guesses if name not in ("price_usd", "power_w"))
 
 
 def level_in_words(configuration: Configuration, index: int) -> str:
