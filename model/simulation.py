@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.cluster_size import can_be_split, smallest_clusters
+from model.cluster_size import LARGEST_CLUSTER, can_be_split, smallest_clusters
 from model.configuration import Configuration, Shape, Strategy
 from model.scaling import Shapes, given_shape, sweep_shapes
 from model.step import Steps, Strategies, step_times
@@ -107,7 +107,8 @@ def evaluate(configuration: Configuration, shape: Shape, strategy: Strategy) -> 
     Raises
     ------
     ValueError
-        If the degrees do not match the network's levels, or leave a GPU without work; the message says which.
+        If the degrees do not match the network's levels, leave a GPU without work, or make a cluster of 2^63 GPUs or
+        more; the message says which.
     """
     shapes = given_shape(configuration, shape)
     degrees = [np.array([getattr(strategy, name)], dtype=float) for name in ("dp", "tp_model", "tp_ff", "pp", "ep")]
@@ -142,6 +143,9 @@ def _mismatch(configuration: Configuration, shape: Shape, strategy: Strategy) ->
             return f"{name} is {degree}, which must not exceed {what}, {most}"
     if pp == 1 and strategy.interleaving > 1:
         return f"interleaving is {strategy.interleaving}, but without pipeline parallelism (pp = 1) it must be 1"
+    n_gpus = dp * tp_model * tp_ff * pp * ep
+    if n_gpus >= LARGEST_CLUSTER:
+        return f"dp · tp_model · tp_ff · pp · ep, the number of GPUs, is {n_gpus:.3g}, which must be below 2^63"
     return None
 
 

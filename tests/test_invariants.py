@@ -569,6 +569,15 @@ def test_a_strategy_that_leaves_gpus_without_work_is_refused(field, change):
         evaluate(SMALL, shape, Strategy(**strategy.model_dump() | change))
 
 
+def test_clusters_of_more_gpus_than_can_be_counted_are_refused():
+    """If this fails, a cluster beyond the range of integers is shown with a negative number of GPUs."""
+    shape = Shape(d_model=2**10, d_ff=2**12, n_layers=2**12, batch_tokens=2**53)
+    half = {**dict.fromkeys(DEGREES, (1, 1)), "dp": (1, 2**40), "tp_model": (1, 2**10), "pp": (1, 2**12)}
+    assert evaluate(SMALL, shape, Strategy(**half))["n_gpus"].tolist() == [2**62]
+    with pytest.raises(ValueError, match=r"number of GPUs, is 9.22e\+18, which must be below 2\^63"):
+        evaluate(SMALL, shape, Strategy(**half | {"tp_ff": (2, 1)}))
+
+
 def test_importing_the_model_imports_no_other_heavy_package():
     """If this fails, every script, and the app's first page, waits for packages that it may not need."""
     program = "import sys, model; print(*sorted({'pandas', 'streamlit', 'altair'} & set(sys.modules)))"
