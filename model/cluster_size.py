@@ -3,6 +3,7 @@
 import numpy as np
 
 from model.configuration import Configuration
+from model.refinement import Progress
 from model.scaling import Shapes
 from model.search import Clusters, ClusterSearch
 from model.step import Strategies, deadline
@@ -12,9 +13,13 @@ LARGEST_CLUSTER = 2**63
 TOGETHER = 8  # cluster sizes of each model that are looked at with those of other models
 LIKELY = 0.65  # a floor of the step time below this share of the limit
 HOPEFUL = 0.85  # a floor, after a closer look, below this share
+ROUND = 0.75  # share of the work that is left which a round is taken to be
+LOOKING = 0.1  # share of a round that finding out where to search is taken to be
 
 
-def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.ndarray, Strategies]:
+def smallest_clusters(
+    configuration: Configuration, shapes: Shapes, progress: Progress
+) -> tuple[np.ndarray, Strategies]:
     """The models before the first that no cluster trains in time, and the best strategy of each on its smallest.
 
     All models are searched together while that leads on; the first that is left, if it looks like the wall, alone.
@@ -31,9 +36,12 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
         else:
             looked_at = to_try & (np.arange(len(shapes)) == np.argmin(solved))[:, None]
         model, exponent = np.nonzero(looked_at)
-        search = ClusterSearch(configuration, Clusters(shapes.take(model), exponent, limit[model]))
-        chosen = _first_possible(search, model, hopeful_ones)
-        index, strategies = search.best(chosen)
+        clusters = Clusters(shapes.take(model), exponent, limit[model])
+        with progress.part(ROUND):
+            with progress.part(LOOKING):
+                search = ClusterSearch(configuration, clusters, progress)
+                chosen = _first_possible(search, model, hopeful_ones)
+            index, strategies = search.best(chosen)
         models, smallest = np.unique(model[index], return_index=True)
         found.append((models, strategies.take(smallest)))
 
@@ -43,22 +51,22 @@ def smallest_clusters(configuration: Configuration, shapes: Shapes) -> tuple[np.
         to_try[models] = False
         solved[models] = True
         to_try[np.argmin([*(solved | to_try.any(axis=1)), False]) :] = False  # beyond the latency wall
-        progress = len(models) > 0
+        led_on = len(models) > 0
         of_next = model == np.argmin(solved)
-        together = progress and not (of_next.any() and failed[of_next].all())
-        hopeful_ones = 1 if progress else 2 * hopeful_ones
+        together = led_on and not (of_next.any() and failed[of_next].all())
+        hopeful_ones = 1 if led_on else 2 * hopeful_ones
     models = np.concatenate([models for models, _ in found])
     before_the_wall = np.argsort(models)[: np.argmin([*solved, False])]
     strategies = Strategies.concatenated([strategies for _, strategies in found])
     return models[before_the_wall], strategies.take(before_the_wall)
 
 
-def can_be_split(configuration: Configuration, shapes: Shapes) -> bool:
+def can_be_split(configuration: Configuration, shapes: Shapes, progress: Progress) -> bool:
     """Whether any cluster has a strategy for the first model, however slow: one that divides it and fits in memory."""
     exponent = np.arange(LARGEST_EXPONENT + 1)
     exponent = exponent[shapes.sparsity[0] * 2.0**exponent < LARGEST_CLUSTER]
     model = shapes.take(np.zeros(len(exponent), dtype=int))
-    search = ClusterSearch(configuration, Clusters(model, exponent, np.full(len(exponent), np.inf)))
+    search = ClusterSearch(configuration, Clusters(model, exponent, np.full(len(exponent), np.inf)), progress)
     return bool(np.isfinite(search.floor).any())
 
 

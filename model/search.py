@@ -19,7 +19,7 @@ from model.incumbents import Candidates, Incumbents
 from model.integers import MAX_EXPONENT, POWERS_OF_TWO, first_divisors, odd_part, twos
 from model.network import joined
 from model.placement import NOTHING, Cost
-from model.refinement import Refinement
+from model.refinement import Progress, Refinement, row_chunks
 from model.scaling import Shapes
 from model.step import (
     Strategies,
@@ -34,6 +34,7 @@ from model.step import (
 MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried with zero-bubble
 FEW = 50  # degrees that are searched without setting a mark first
 SEEDS, MARKS = 2, 2  # of each cluster: degrees, and candidates with them, most promising first, that set the mark
+MARKING = 0.05  # share of the work that setting the mark is taken to be
 
 
 @dataclass(frozen=True)
@@ -63,30 +64,34 @@ class ClusterSearch:
         No strategies.
     """
 
-    def __init__(self, configuration: Configuration, clusters: Clusters):
+    def __init__(self, configuration: Configuration, clusters: Clusters, progress: Progress | None = None):
+        self._progress = progress or Progress()
         sizes = tuple(level.size for level in configuration.network[:-1])
         units = [joined(int(n), sizes) for n in clusters.n_gpus]
         number = {hierarchy: index for index, hierarchy in enumerate(dict.fromkeys(units))}
         numbers = np.array([number[hierarchy] for hierarchy in units], dtype=int)
         self._members = [np.nonzero(numbers == index)[0] for index in range(len(number))]
-        self._groups = [
-            Group(configuration, clusters.take(members), hierarchy)
-            for members, hierarchy in zip(self._members, number, strict=True)
-        ]
+        self._groups = []
         self.limit = clusters.limit
         self.none = Strategies.none(len(configuration.network))
         self.floor = np.empty(len(clusters))
-        for members, group in zip(self._members, self._groups, strict=True):
+        for members, hierarchy in self._progress.each(list(zip(self._members, number, strict=True))):
+            self._progress.tell()
+            group = Group(configuration, clusters.take(members), hierarchy, self._progress)
             self.floor[members] = group.dp_floor.min(axis=1)
+            self._groups.append(group)
 
     def _by_group(self, chosen: np.ndarray) -> Iterator[tuple[np.ndarray, "Group", np.ndarray]]:
         """Members of each group, the group, and which of its members are chosen, if any."""
         wanted = np.zeros(len(self.floor), dtype=bool)
         wanted[chosen] = True
-        for members, group in zip(self._members, self._groups, strict=True):
-            here = np.nonzero(wanted[members])[0]
-            if len(here):
-                yield members, group, here
+        among_members = [np.nonzero(wanted[members])[0] for members in self._members]
+        groups = [
+            (members, group, here)
+            for members, group, here in zip(self._members, self._groups, among_members, strict=True)
+            if len(here)
+        ]
+        return self._progress.each(groups, [len(here) * len(group.costs.space) for _, group, here in groups])
 
     def tighten(self, chosen: np.ndarray) -> None:
         """Raise the floors of the chosen clusters (ascending) by a closer look at their degrees."""
@@ -110,8 +115,15 @@ class ClusterSearch:
 class Group:
     """Clusters whose inner network levels join the same numbers of units, and the network costs that they share."""
 
-    def __init__(self, configuration: Configuration, clusters: Clusters, units: tuple[int, ...]):
+    def __init__(
+        self,
+        configuration: Configuration,
+        clusters: Clusters,
+        units: tuple[int, ...],
+        progress: Progress | None = None,
+    ):
         shapes = clusters.shapes
+        self.progress = progress or Progress()
         self.gpu = configuration.gpu
         self.assumptions = configuration.assumptions
         self.clusters = clusters
@@ -216,6 +228,14 @@ class Group:
             time = np.minimum(time, floor(True, choices[:, -1], 0.0))
         return time
 
+    def _all_degrees_floor(self, cluster, dp, pp) -> np.ndarray:
+        """`degrees_floor`, some at a time."""
+        time = np.empty(len(cluster))
+        for rows in self.progress.each(row_chunks(len(cluster), len(self.costs.space))):
+            self.progress.tell()
+            time[rows] = self.degrees_floor(cluster[rows], dp[rows], pp[rows])
+        return time
+
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
         """Every allowed split of TP and schedule of the degrees that could win yet, compute being a lower bound."""
         tp = self.clusters.twos[cluster] - dp - pp
@@ -290,7 +310,7 @@ class Group:
         allowed = (pp >= (tp_pp - self.tp_twos[cluster])[:, None]) & (pp <= tp_pp[:, None])
         pair, pp = np.nonzero(allowed & (pp <= self.layer_twos[cluster, None]))
         cluster, dp = cluster[pair], dp[pair]
-        time = self.degrees_floor(cluster, dp, pp)
+        time = self._all_degrees_floor(cluster, dp, pp)
         below = np.nonzero(time < limit[cluster])[0]
         tp = tp_pp[pair] - pp
         below = below[np.lexsort((tp[below], _coarse(time[below]), cluster[below]))]
@@ -309,7 +329,8 @@ class Group:
             seeds = np.nonzero(_position(cluster) < SEEDS)[0]
             marks = self.best_first(self.candidates(cluster[seeds], dp[seeds], pp[seeds]))
             marks = marks.take(np.arange(min(len(marks), MARKS * len(chosen))))
-            Refinement(self, self.timed(marks)).run(greedy=True)
+            with self.progress.part(MARKING):
+                Refinement(self, self.timed(marks)).run(greedy=True)
         rest = np.nonzero(self.incumbents.reached(cluster, time))[0]
         found = self.best_first(self.timed(self.candidates(cluster[rest], dp[rest], pp[rest])))
         Refinement(self, found).run()

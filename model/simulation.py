@@ -1,12 +1,14 @@
 """Sweeps, and single strategies, as data frames."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from model.cluster_size import LARGEST_CLUSTER, can_be_split, smallest_clusters
 from model.configuration import Configuration, Shape, Strategy
+from model.refinement import Progress
 from model.scaling import Shapes, given_shape, sweep_shapes
 from model.step import Steps, Strategies, step_times
 
@@ -16,12 +18,19 @@ if TYPE_CHECKING:
 LEAST_MFU = 0.001
 
 
-def simulate(configuration: Configuration) -> "pd.DataFrame":
+def simulate(configuration: Configuration, *, progress: Callable[[float], None] | None = None) -> "pd.DataFrame":
     """The best strategy at every width of a configuration's sweep, each on the smallest cluster that trains it in time.
 
     Parameters
     ----------
     configuration : Configuration
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1, never less than before, and with 1 when all is.
+        That is a guess at the share of the time: the parts of a round of the search are known beforehand, but not how
+        many rounds there will be, so each is taken to be three quarters of what is left. Mostly the first is nearly
+        all, and the share ends with a leap. The calls come every few milliseconds, or tenths of a second where tables
+        for a wide network are first made (a second if d_ff_ratio has many digits): what is slow to show should be shown
+        at some of them only. Whatever `progress` raises stops the simulation and is passed on.
 
     Returns
     -------
@@ -56,7 +65,8 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
     True
     """
     shapes = sweep_shapes(configuration)
-    found, strategies = smallest_clusters(configuration, shapes)
+    work = Progress(progress)
+    found, strategies = smallest_clusters(configuration, shapes, work)
     trained = shapes.take(found)
     steps = step_times(configuration, trained, strategies)
     kept = np.arange(len(trained))
@@ -66,7 +76,7 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
         months = configuration.assumptions.training_months
         flop, d_model = shapes.training_flop[len(trained)], shapes.d_model[len(trained)]
         reason = f"No cluster trains the next model (d_model {d_model:,}, {flop:.3g} FLOP) within {months:g} months."
-    if len(trained) == 0 < len(shapes) and not can_be_split(configuration, shapes):
+    if len(trained) == 0 < len(shapes) and not can_be_split(configuration, shapes, work):
         at_the_wall = False
         reason = (
             f"No strategy divides even the smallest model (d_model {shapes.d_model[0]:,}) evenly and fits in the "
@@ -83,6 +93,8 @@ def simulate(configuration: Configuration) -> "pd.DataFrame":
         reason = f"The curve is cut off here: MFU falls below {LEAST_MFU}."
     result = frame(configuration, trained.take(kept), strategies.take(kept), steps.take(kept))
     result.attrs.update(reason=reason, at_the_wall=at_the_wall)
+    if progress is not None:
+        progress(1.0)
     return result
 
 
