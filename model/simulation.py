@@ -70,22 +70,7 @@ def simulate(configuration: Configuration, *, progress: Callable[[float], None] 
     trained = shapes.take(found)
     steps = step_times(configuration, trained, strategies)
     kept = np.arange(len(trained))
-    at_the_wall = len(trained) < len(shapes)
-    reason = "The sweep ends here: its largest d_model trains in time."
-    if at_the_wall:
-        months = configuration.assumptions.training_months
-        flop, d_model = shapes.training_flop[len(trained)], shapes.d_model[len(trained)]
-        reason = f"No cluster trains the next model (d_model {d_model:,}, {flop:.3g} FLOP) within {months:g} months."
-    if len(trained) == 0 < len(shapes) and not can_be_split(configuration, shapes, work):
-        at_the_wall = False
-        reason = (
-            f"No strategy divides even the smallest model (d_model {shapes.d_model[0]:,}) evenly and fits in the "
-            "memory of its cluster."
-        )
-    if len(shapes) == 0:
-        reason = (
-            "The sweep has no width: none between its ends is a multiple of its step with at most 4 significant bits."
-        )
+    reason, at_the_wall = _end_of(configuration, shapes, len(trained), work)
     fallen = np.nonzero(steps.mfu < LEAST_MFU)[0]
     if len(fallen):
         kept = kept[: fallen[0] + 1]
@@ -96,6 +81,28 @@ def simulate(configuration: Configuration, *, progress: Callable[[float], None] 
     if progress is not None:
         progress(1.0)
     return result
+
+
+def _end_of(configuration: Configuration, shapes: Shapes, trained: int, work: Progress) -> tuple[str, bool]:
+    """Why a curve has no more than its first so many shapes, in a sentence, and whether that is the latency wall."""
+    from model.text import scientific  # it needs pandas, which takes long to import
+
+    if len(shapes) == 0:
+        return (
+            "The sweep has no width: none between its ends is a multiple of its step with at most 4 significant bits.",
+            False,
+        )
+    if trained == len(shapes):
+        return "The sweep ends here: its largest d_model trains in time.", False
+    d_model, flop = shapes.d_model[trained], shapes.training_flop[trained]
+    if trained == 0 and not can_be_split(configuration, shapes, work):
+        return (
+            f"No strategy divides even the smallest model (d_model {d_model:,}) evenly and fits in the memory of its "
+            "cluster."
+        ), False
+    months = configuration.assumptions.training_months
+    next_model = f"the next model (d_model {d_model:,}, {scientific(flop, 3)} FLOP)"
+    return f"No cluster trains {next_model} within {months:g} months.", True
 
 
 def evaluate(configuration: Configuration, shape: Shape, strategy: Strategy) -> "pd.DataFrame":
