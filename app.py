@@ -716,7 +716,11 @@ if unfinished:
     st.warning(
         f"Stopped before {plain(', '.join(unfinished))}. “Run simulation” goes on.", icon=":material/stop_circle:"
     )
-pending = [entry.valid.name for entry in entries.values() if entry.valid != entry.applied]
+pending = [
+    entry.valid.name
+    for entry in entries.values()
+    if entry.applied is None or all_but_name(entry.applied) != all_but_name(entry.valid)
+]
 if pending:
     st.info(f"Changed but not run: {plain(', '.join(pending))}. Press “Run simulation”.", icon=":material/pending:")
 
