@@ -36,7 +36,7 @@ st.set_page_config(
 UTILIZATION, PARALLELISM, MAXIMUM = VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
 LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
 LEAST_LABELLED = 0.1  # share of log(GPUs)
-PATIENCE_S = 0.4  # of a simulation without a sign of progress
+PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
 COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
 DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # for more than six configurations, by their look in a line of text
@@ -214,16 +214,19 @@ class Progress:
     """A bar and a button to stop, which appear when a simulation takes long."""
 
     def __init__(self, place, names: list[str]):
-        self.place, self.names, self.bar, self.start = place, names, None, time.monotonic()
+        self.place, self.names, self.bar, self.next = place, names, None, time.monotonic() + PATIENCE_S
 
     def show(self, index: int, share: float) -> None:
-        if self.bar is None and time.monotonic() - self.start > PATIENCE_S:
+        """Tell how much of one simulation is done; after a press on Stop, Streamlit ends the script here."""
+        if time.monotonic() < self.next:
+            return
+        self.next = time.monotonic() + REFRESH_S
+        if self.bar is None:
             with self.place.container(border=True):
                 self.bar = st.progress(0.0)
                 st.button("Stop", on_click=stop, icon=":material/stop_circle:")
-        if self.bar is not None:
-            words = f"Simulating {plain(self.names[index])}, {index + 1} of {len(self.names)}"
-            self.bar.progress((index + share) / len(self.names), text=words)
+        words = f"Simulating {plain(self.names[index])}, {index + 1} of {len(self.names)}"
+        self.bar.progress((index + share) / len(self.names), text=words)
 
 
 def simulate_all(configurations: list[Configuration], place) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from model.configuration import Configuration
-from model.refinement import Progress
+from model.progress import Progress
 from model.scaling import Shapes
 from model.search import Clusters, ClusterSearch
 from model.step import Strategies, deadline

@@ -19,7 +19,8 @@ from model.incumbents import Candidates, Incumbents
 from model.integers import MAX_EXPONENT, POWERS_OF_TWO, first_divisors, odd_part, twos
 from model.network import joined
 from model.placement import NOTHING, Cost
-from model.refinement import Progress, Refinement, row_chunks
+from model.progress import Progress
+from model.refinement import Refinement, row_chunks
 from model.scaling import Shapes
 from model.step import (
     Strategies,

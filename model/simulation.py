@@ -8,7 +8,7 @@ import numpy as np
 
 from model.cluster_size import LARGEST_CLUSTER, can_be_split, smallest_clusters
 from model.configuration import Configuration, Shape, Strategy
-from model.refinement import Progress
+from model.progress import Progress
 from model.scaling import Shapes, given_shape, sweep_shapes
 from model.step import Steps, Strategies, step_times
 

@@ -1,8 +1,8 @@
-"""From an edit to the redrawn curve, ours with five configurations against a bare page: `python tests/benchmark_edit.py`.
+"""From an edit to the redrawn curve, ours with five configurations against a bare page.
 
-Run by hand on a quiet machine. The bare page has one text input and one line chart. Edits of both alternate, each to a
-value that was never simulated, and are timed inside the page: from the Enter key to the first frame with another curve.
-The target is a ratio of at most 2 at the 95th percentile.
+`python tests/benchmark_edit.py`, by hand on a quiet machine. The bare page has one text input and one line chart. Edits
+of both alternate, each to a value that was never simulated, and are timed inside the page: from the Enter key to the
+first frame with another curve. The target is a ratio of at most 2 at the 95th percentile.
 """
 
 import argparse

@@ -10,7 +10,7 @@ from test_oracle import examples
 
 from model import Configuration, load_presets, simulate
 from model.costs import _kept_costs
-from model.refinement import Progress
+from model.progress import Progress
 from model.search import Group
 
 RUNS = {
