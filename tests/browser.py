@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 APP = Path(__file__).parents[1] / "app.py"
 LOOPBACK = "127.0.0.1"
@@ -30,6 +30,34 @@ CHROMIUM_ARGUMENTS = (
     "--disable-sync",
 )
 CURVES = "[data-testid=stVegaLiteChart] svg.marks .mark-line path"
+TELEPHONE = 390
+STATE = "data-test-script-state"
+# Counts the runs of the script that ended, so that one can wait for the run that an action causes: those that the page
+# showed, and, because it skips the showing of a short one when it is busy, the messages that say so.
+COUNTER = f"""
+    Object.assign(window, {{shownRuns: 0, runs: 0, ended: 0}});
+    new MutationObserver(changes => changes.forEach(({{target, oldValue}}) => {{
+        const state = target.getAttribute("{STATE}");
+        if (state === "notRunning" && oldValue !== state) shownRuns += 1;
+    }})).observe(document, {{subtree: true, attributeFilter: ["{STATE}"], attributeOldValue: true}});
+    window.WebSocket = class extends WebSocket {{
+        constructor(...options) {{
+            super(...options);
+            this.addEventListener("message", ({{data}}) => {{
+                const bytes = new Uint8Array(data);
+                let at = 0;
+                while (at < bytes.length && (bytes[at] & 7) === 2 && bytes[at + 1] < 128) at += 2 + bytes[at + 1];
+                if (bytes[at] === 6 << 3) {{  // field 6 of the protocol's ForwardMsg: script_finished
+                    runs += 1;
+                    ended = performance.now();
+                }}
+            }});
+        }}
+    }};
+"""
+RAN = """([shownBefore, before]) =>
+    shownRuns > shownBefore || runs > before && performance.now() - ended > 300
+"""
 
 
 def free_port() -> int:
@@ -112,7 +140,7 @@ def chromium() -> Iterator[Browser]:
 def visit(app_url, chromium):
     """Open the app in a context of its own; the test fails if the browser's console then holds an error.
 
-    `visit(width=390, preset="…")`: keywords beside `width` and `scheme` are the page's query parameters.
+    `visit(width=390, preset="…")`: keywords beside `address`, `width` and `scheme` are the page's query parameters.
     """
     contexts = []
     complaints = []
@@ -128,17 +156,18 @@ def visit(app_url, chromium):
             complaints.append(f"request to {route.request.url}")
             route.abort()
 
-    def open_page(width: int = 1440, scheme: str = "light", **parameters: str) -> Page:
+    def open_page(address: str = "", width: int = 1440, scheme: str = "light", **parameters: str) -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, has_touch=width < 600, is_mobile=width < 600
         )
         contexts.append(context)
         context.set_default_timeout(30_000)
+        context.add_init_script(COUNTER)
         page = context.new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
         page.route("http*://**", refuse_abroad)
-        page.goto(f"{app_url}/?{urlencode(parameters)}")
+        page.goto(address or f"{app_url}/?{urlencode(parameters)}")
         settle(page)
         return page
 
@@ -151,8 +180,8 @@ def visit(app_url, chromium):
 
 def settle(page: Page) -> None:
     """Wait until the script has run and what it sent is drawn."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_selector("[data-testid=stExpander]")  # the last element of the page
+    page.wait_for_selector(f"[data-testid=stApp][{STATE}=notRunning]")
+    page.wait_for_selector("summary:has-text('What the words mean')")  # the last element of the page
     page.wait_for_selector("[role=tabpanel] .stVegaLiteChart svg.marks path", state="attached")
     page.wait_for_function("document.querySelectorAll('[data-testid=stSkeleton], [data-stale=true]').length === 0")
     page.wait_for_function(
@@ -160,14 +189,82 @@ def settle(page: Page) -> None:
     )
 
 
+@contextmanager
+def rerun(page: Page) -> Iterator[None]:
+    """Wait for the run of the script that what is done inside causes, and until it is drawn."""
+    before = page.evaluate("[shownRuns, runs]")
+    yield
+    page.wait_for_function(RAN, arg=before)
+    settle(page)
+
+
+def main_part(page: Page) -> Locator:
+    return page.get_by_test_id("stMainBlockContainer")
+
+
+def sidebar(page: Page) -> Locator:
+    return page.get_by_test_id("stSidebar")
+
+
 def open_tab(page: Page, name: str) -> None:
-    """Open a tab and wait for its first chart; the charts of other tabs are gone by then."""
-    before = page.locator(".stVegaLiteChart").first.element_handle()
     tab = page.get_by_role("tab", name=name)
     if tab.get_attribute("aria-selected") == "false":
-        tab.click()
-        before.wait_for_element_state("hidden")
-    settle(page)
+        with rerun(page):
+            tab.click()
+
+
+def open_section(page: Page, name: str) -> None:
+    """Open, or close, a section of the sidebar."""
+    with rerun(page):
+        sidebar(page).locator("summary", has_text=name).click()
+
+
+def field(page: Page, label: str, index: int = 0) -> Locator:
+    """A text field of the sidebar; the index tells those of the network's levels apart."""
+    return sidebar(page).get_by_label(label, exact=True).nth(index)
+
+
+def enter(page: Page, label: str, text: str, index: int = 0) -> None:
+    """Type a value."""
+    with rerun(page):
+        field(page, label, index).fill(text)
+        field(page, label, index).press("Enter")
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Choose from a list of the sidebar, unless it is chosen."""
+    box = sidebar(page).get_by_role("combobox", name=label, exact=True)
+    if box.input_value() == option:
+        return
+    box.scroll_into_view_if_needed()
+    page.evaluate(
+        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )  # scrolls close lists
+    box.click()
+    with rerun(page):
+        page.get_by_role("option", name=option, exact=True).click()
+
+
+def press(page: Page, name: str) -> None:
+    """Press a button of the sidebar."""
+    with rerun(page):
+        sidebar(page).get_by_role("button", name=name, exact=True).click()
+
+
+def switch(page: Page, name: str) -> None:
+    """Turn a switch or tick a box, wherever it is."""
+    box = page.locator("[data-testid=stCheckbox]:visible", has=page.get_by_label(name, exact=True))
+    with rerun(page):
+        box.locator("label").click(position={"x": 8, "y": 12})
+
+
+def headline(page: Page) -> dict[str, str]:
+    """The numbers above the charts by their labels."""
+    metrics = page.get_by_test_id("stMetric").all()
+    return {
+        metric.get_by_test_id("stMetricLabel").inner_text().strip(): metric.get_by_test_id("stMetricValue").inner_text()
+        for metric in metrics
+    }
 
 
 def points_of(path: str) -> int:
