@@ -14,6 +14,7 @@ import streamlit as st
 
 from model import Configuration, capital_cost_usd, load_hardware, load_known_models, load_presets, simulate
 from model import training_limits as limits_of
+from model.configuration import MOST_CONFIGURATIONS
 from model.editing import Entries, Entry, added, opened, put_back, removed, typed, with_hardware
 from model.form import Input, inputs, value_at
 from model.text import amount, dollars, flop, percent, plain, quantity, scientific
@@ -91,11 +92,11 @@ def read_link() -> str:
         else:
             raise Unreadable("there is no preset of this name")
     except Unreadable as error:
-        st.query_params.clear()
-        return f"This link could not be opened: {plain(str(error))}. Here is the first preset instead."
+        instead = title if title in presets else next(iter(presets))
+        return f"This link could not be opened: {plain(str(error))}. Here is “{plain(instead)}” instead."
     open_workspace(workspace)
     if workspace.title != title:
-        st.query_params["preset"] = workspace.title
+        state.preset = workspace.title
     names = [configuration.name for configuration in workspace.configurations]
     threshold = query.get("threshold", str(THRESHOLD))
     readable = {
@@ -115,8 +116,17 @@ def sheet_of(title: str) -> Workspace:
 
 
 def change(act, *arguments) -> None:
-    """Change the entries of the page by one of the functions of `model.editing`."""
-    state.entries[state.preset] = act(state.entries[state.preset], *arguments)
+    """Change the entries of the page by one of the functions of `model.editing`; what is selected stays so."""
+    before = state.entries[state.preset]
+    selected = next((number for number, entry in before.items() if entry.valid.name == state.configuration), None)
+    state.entries[state.preset] = act(before, *arguments)
+    if selected in state.entries[state.preset]:
+        select(selected)
+    go_on()
+
+
+def go_on() -> None:
+    """Forget a stop and a notice: the page has moved on."""
     state.stopped, state.notice = False, ""
 
 
@@ -128,7 +138,6 @@ def select(number: int) -> None:
 def type_in(number: int, item: Input, key: str) -> None:
     """Take over what was typed into a widget."""
     change(typed, number, item, state[key])
-    select(number)
 
 
 def add(choice: str, copied: Configuration) -> None:
@@ -165,7 +174,8 @@ def open_file() -> None:
         state.notice = f"**{plain(state.file.name)}** cannot be opened: {plain(str(error))}"
         return
     open_workspace(workspace)
-    state.preset, state.threshold, state.notice = workspace.title, workspace.threshold_percent, ""
+    go_on()
+    state.preset, state.threshold = workspace.title, workspace.threshold_percent
     state.view = workspace.view if workspace.view in VIEWS else UTILIZATION
     state.configuration = workspace.selected or workspace.configurations[0].name
 
@@ -200,11 +210,13 @@ class Curve(NamedTuple):
     words: pd.DataFrame
 
 
-def all_but_name(configuration: Configuration) -> str:
-    return configuration.model_dump_json(exclude={"name"})
+def what_counts(configuration: Configuration) -> str:
+    """A configuration without what its curve does not depend on."""
+    unused = {"name": True, "gpu": {"price_usd", "power_w", "sources", "guesses"}, "network": {"__all__": {"name"}}}
+    return configuration.model_dump_json(exclude=unused)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Configuration: all_but_name})
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Configuration: what_counts})
 def slot(configuration: Configuration) -> dict:
     """Where what is computed of a configuration is kept: its curve, the curve in words, or why there is none."""
     return {}
@@ -234,6 +246,8 @@ def simulate_all(configurations: list[Configuration], place) -> None:
     progress = Progress(place, [configuration.name for configuration in configurations])
     for index, configuration in enumerate(configurations):
         kept = slot(configuration)
+        if kept:  # alike but for its name
+            continue
         try:
             frame = simulate(configuration, progress=partial(progress.show, index))
             kept |= {"frame": frame, "facts": facts(frame)}
@@ -615,7 +629,9 @@ if "entries" not in state:
 
 with st.sidebar:
     titles = list(dict.fromkeys([*presets, *state.sheets]))
-    title = st.selectbox("Preset", titles, key="preset", bind="query-params", help="Configurations to compare.")
+    title = st.selectbox(
+        "Preset", titles, key="preset", bind="query-params", on_change=go_on, help="Configurations to compare."
+    )
     if title not in state.entries:
         state.entries[title] = opened(sheet_of(title), state.numbers)
     sheet = sheet_of(title)
@@ -647,7 +663,8 @@ with st.sidebar:
     preset_configurations = {configuration.name: configuration for configuration in sheet.configurations}
     origin = preset_configurations.get(entries[number].shown.origin)
     with st.container(horizontal=True, gap="xsmall"):
-        st.button("Duplicate", on_click=add, args=(COPY, entries[number].valid))
+        full = len(entries) >= MOST_CONFIGURATIONS
+        st.button("Duplicate", on_click=add, args=(COPY, entries[number].valid), disabled=full)
         st.button(
             "Remove",
             on_click=remove,
@@ -667,6 +684,7 @@ with st.sidebar:
         key="addition",
         format_func=plain,
         on_click=lambda: add(state.addition, entries[number].valid),
+        disabled=full,
         icon=":material/add:",
         width="stretch",
     )
@@ -722,7 +740,7 @@ if unfinished:
 pending = [
     entry.valid.name
     for entry in entries.values()
-    if entry.applied is None or all_but_name(entry.applied) != all_but_name(entry.valid)
+    if entry.applied is None or what_counts(entry.applied) != what_counts(entry.valid)
 ]
 if pending:
     st.info(f"Changed but not run: {plain(', '.join(pending))}. Press “Run simulation”.", icon=":material/pending:")
@@ -736,6 +754,21 @@ for entry in included.values():
             name, entry.drawn, kept["frame"].assign(configuration=name), kept["facts"].assign(Configuration=name)
         )
 
+notices = st.container()
+heading = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
+headline = st.container(border=True)
+utilization, parallelism, maximum = st.tabs(VIEWS, key="view", bind="query-params", on_change="rerun")
+maximum_card = maximum.container(border=True)
+threshold = maximum_card.slider(
+    "Threshold, as a share of peak sustained",
+    *(LEAST_THRESHOLD, MOST_THRESHOLD, THRESHOLD),
+    format="%d%%",
+    key="threshold",
+    bind="query-params",
+    width=400,
+    help=f"{TERMS['Peak sustained']} {TERMS['Linear scaling']}",
+)
+
 workspace = Workspace(
     title=title,
     description=sheet.description,
@@ -743,20 +776,21 @@ workspace = Workspace(
     configurations=tuple(entry.valid for entry in entries.values()),
     shown=tuple(entry.shown for entry in entries.values()),
     selected=state.configuration,
-    threshold_percent=state.get("threshold", THRESHOLD),
-    view=state.get("view", UTILIZATION),
+    threshold_percent=threshold,
+    view=state.view,
 )
 link = edits(workspace, presets.get(title))
 if len(link) > MOST_LINK_CHARACTERS:
-    st.warning("This state is too long for a link: download it, and pass the file on.", icon=":material/link_off:")
-elif link != st.query_params.get("edits", ""):
+    notices.warning("This state is too long for a link: download it, and pass the file on.", icon=":material/link_off:")
+    link = ""  # rather than that of an earlier state
+if link != st.query_params.get("edits", ""):
     if link:
         st.query_params["edits"] = link
     else:
         del st.query_params["edits"]
 
 style = styles[state.configuration]
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+with heading:
     st.subheader(f"{swatch(style)} {plain(state.configuration)}", anchor=False, width="stretch")
     with st.container(horizontal=True, gap="xsmall", width="content"):
         copy_link(key="copy link", width="content")
@@ -784,18 +818,6 @@ with st.container(horizontal=True, horizontal_alignment="distribute", vertical_a
                 mime="text/csv",
                 help="Every column of every point of the curves (CSV).",
             )
-headline = st.container(border=True)
-utilization, parallelism, maximum = st.tabs(VIEWS, key="view", bind="query-params", on_change="rerun")
-maximum_card = maximum.container(border=True)
-threshold = maximum_card.slider(
-    "Threshold, as a share of peak sustained",
-    *(LEAST_THRESHOLD, MOST_THRESHOLD, THRESHOLD),
-    format="%d%%",
-    key="threshold",
-    bind="query-params",
-    width=400,
-    help=f"{TERMS['Peak sustained']} {TERMS['Linear scaling']}",
-)
 if not curves:
     headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
     st.stop()

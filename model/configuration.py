@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    StringConstraints,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -21,6 +22,7 @@ from pydantic import (
 )
 
 MAX_D_MODEL = 2**24
+MOST_CONFIGURATIONS = 100  # of a preset, a file or a page
 TRAINING_RUN = "Training run"
 TOKENS_DEFAULT = 2048 * 2048
 FLOP_REFERENCE = 3e23
@@ -104,6 +106,7 @@ LevelBandwidth = Annotated[
 ]
 Degree = Annotated[int, Field(ge=1, le=2**62)]
 Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Text = Annotated[str, Field(max_length=500)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
 
@@ -111,7 +114,7 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length
 class Gpu(Schema):
     """One accelerator and its memory hierarchy (spec section 2)."""
 
-    name: str = field("GPU", "Name of the accelerator.", min_length=1, max_length=80)
+    name: Name = field("GPU", "Name of the accelerator.")
     flop_per_clock_per_thread: Annotated[
         dict[Annotated[int, Field(ge=1, le=128)], Annotated[float, Field(ge=1e-6, le=1e6)]],
         BeforeValidator(_bits_from_text),
@@ -198,7 +201,7 @@ class Gpu(Schema):
 class NetworkLevel(Schema):
     """One level of the network hierarchy (spec section 3)."""
 
-    name: str = field("Name of the level", "Such as Node or Cluster.", min_length=1, max_length=80)
+    name: Name = field("Name of the level", "Such as Node or Cluster.")
     bandwidth: LevelBandwidth = field(
         "Bandwidth per GPU",
         "Reads plus writes: a GPU that sends 1 byte a second while it receives 1 counts as 2 B/s, so an 8 × 400 Gbit/s "
@@ -413,7 +416,7 @@ def _check_sizes(network: tuple[NetworkLevel, ...]) -> tuple[NetworkLevel, ...]:
 class Configuration(Schema):
     """Everything one curve depends on."""
 
-    name: str = field("Name", "Name of the configuration.", min_length=1, max_length=80)
+    name: Name = field("Name", "Name of the configuration.")
     gpu: Gpu = field("GPU", "The accelerator.")
     network: Network = field("Network levels", "How many, innermost first.", section="Network")
     scaling: ScalingLaws = field("Scaling laws", "How the model grows.", default=ScalingLaws())
@@ -441,7 +444,7 @@ class Preset(Schema):
     description: str = field("Description", "What the preset shows.", max_length=2000)
     source: str = field("Source", "Where it is from.", max_length=500)
     configurations: Annotated[tuple[Configuration, ...], BeforeValidator(_as_tuple)] = field(
-        "Configurations", "What is compared.", min_length=1, max_length=100
+        "Configurations", "What is compared.", min_length=1, max_length=MOST_CONFIGURATIONS
     )
 
     @field_validator("configurations")

@@ -249,6 +249,7 @@ class TestConfiguration:
             (("assumptions",), {"activations": "kept"}, "assumptions.activations", ["recomputed", "got 'kept'"]),
             (("name",), "", "name", ["at least 1", "got ''"]),
             (("name",), "x" * 81, "name", ["at most 80", "got 'xxx"]),
+            (("name",), " \t ", "name", ["at least 1"]),
         ],
     )
     def test_bad_value_is_refused_at_its_dotted_path(self, path, value, key, said):
@@ -319,6 +320,10 @@ class TestConfiguration:
             "d_model_multiple": 2048,
         }
         assert schema.ConstantBatch(law="constant").tokens == 2**22
+
+
+def test_blanks_around_a_name_do_not_make_it_another():
+    assert Configuration.model_validate(CONFIGURATION | {"name": " H100\n"}).name == "H100"
 
 
 class TestInfinity:

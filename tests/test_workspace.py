@@ -66,7 +66,7 @@ def assert_same_to_the_bit(read: Workspace, written: Workspace) -> None:
 
 # --- random workspaces ------------------------------------------------------------------------------------------------
 
-names = st.text(min_size=1, max_size=80)
+names = st.text(min_size=1, max_size=80).filter(lambda name: name and name == name.strip())
 
 
 @st.composite
