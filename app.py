@@ -1,6 +1,7 @@
 """How far AI training can scale: a form for every input of `model`, and the curves, strategies and limits it gives."""
 
 import itertools
+import json
 import math
 import time
 from dataclasses import replace
@@ -36,7 +37,8 @@ st.set_page_config(
 
 UTILIZATION, PARALLELISM, MAXIMUM = VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
 LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
-LEAST_LABELLED = 0.1  # share of log(GPUs)
+THRESHOLDS = {str(percentage) for percentage in range(LEAST_THRESHOLD, MOST_THRESHOLD + 1)}
+LEAST_LABELLED = 0.05  # share of log(GPUs)
 PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
 COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
@@ -64,6 +66,7 @@ def component(name: str):
     return st.components.v2.component(name, html=html, js=js, css=css)
 
 
+st.html("<style>[data-testid=stStatusWidget] button { display: none }</style>")  # its stop leaves a page half drawn
 copy_link, download_chart = component("copy_link"), component("download_chart")
 presets = st.cache_resource(load_presets, show_spinner=False)()
 hardware = st.cache_resource(load_hardware, show_spinner=False)()
@@ -81,9 +84,12 @@ def open_workspace(workspace: Workspace) -> None:
 
 
 def read_link() -> str:
-    """Open what the address asks for; say what of it cannot be read."""
-    query = st.query_params.to_dict()
-    title = query.get("preset", next(iter(presets)))
+    """Open what the address asks for; say what of it cannot be read.
+
+    Widgets take their values from the address too, unless they are set here.
+    """
+    query, first = st.query_params.to_dict(), next(iter(presets))
+    title = query.get("preset", first)
     try:
         if "edits" in query:
             workspace = from_edits(query["edits"], presets.get(title))
@@ -92,21 +98,22 @@ def read_link() -> str:
         else:
             raise Unreadable("there is no preset of this name")
     except Unreadable as error:
-        instead = title if title in presets else next(iter(presets))
-        return f"This link could not be opened: {plain(str(error))}. Here is “{plain(instead)}” instead."
+        state.preset = first
+        return f"This link could not be opened: {plain(str(error))}. Here is “{plain(first)}” instead."
     open_workspace(workspace)
     if workspace.title != title:
         state.preset = workspace.title
+    damaged = []
     names = [configuration.name for configuration in workspace.configurations]
-    threshold = query.get("threshold", str(THRESHOLD))
-    readable = {
-        "configuration": query.get("configuration", names[0]) in names,
-        "view": query.get("view", UTILIZATION) in VIEWS,
-        "threshold": threshold.isdecimal() and LEAST_THRESHOLD <= int(threshold[:3]) <= MOST_THRESHOLD,
-    }
-    damaged = [name for name, is_readable in readable.items() if not is_readable]
-    for name in damaged:
-        del st.query_params[name]
+    if query.get("configuration", names[0]) not in names:
+        state.configuration = names[0]
+        damaged.append("the selected configuration")
+    if query.get("view", UTILIZATION) not in VIEWS:
+        state.view = UTILIZATION
+        damaged.append("the tab")
+    if query.get("threshold", str(THRESHOLD)) not in THRESHOLDS:
+        state.threshold = THRESHOLD
+        damaged.append("the threshold")
     return f"Part of this link is damaged and was left out: {', '.join(damaged)}." if damaged else ""
 
 
@@ -115,12 +122,17 @@ def sheet_of(title: str) -> Workspace:
     return state.sheets.get(title) or Workspace(**dict(presets[title]))
 
 
-def change(act, *arguments) -> None:
-    """Change the entries of the page by one of the functions of `model.editing`; what is selected stays so."""
-    before = state.entries[state.preset]
-    selected = next((number for number, entry in before.items() if entry.valid.name == state.configuration), None)
-    state.entries[state.preset] = act(before, *arguments)
-    if selected in state.entries[state.preset]:
+# Callbacks name the preset and the number that they are about, for a click may come when the page shows others.
+
+
+def change(title: str, number: int, act, *arguments) -> None:
+    """Change an entry, or what is about it, by a function of `model.editing`; what is selected stays so."""
+    before = state.entries[title]
+    if number not in before:
+        return
+    selected = next((key for key, entry in before.items() if entry.valid.name == state.configuration), None)
+    state.entries[title] = act(before, number, *arguments)
+    if title == state.preset and selected in state.entries[title]:
         select(selected)
     go_on()
 
@@ -135,33 +147,38 @@ def select(number: int) -> None:
     state.configuration = state.entries[state.preset][number].valid.name
 
 
-def type_in(number: int, item: Input, key: str) -> None:
+def type_in(title: str, number: int, item: Input, key: str) -> None:
     """Take over what was typed into a widget."""
-    change(typed, number, item, state[key])
+    entry = state.entries[title].get(number)
+    if entry and item.read(state[key]) != item.read(item.written(value_at(entry.draft, item.path))):
+        change(title, number, typed, item, state[key])
 
 
-def add(choice: str, copied: Configuration) -> None:
-    configuration = (
-        copied
-        if choice.startswith(COPY)
-        else Configuration(name=choice, gpu=hardware[choice].gpu, network=hardware[choice].network)
-    )
-    number = next(state.numbers)
-    change(added, number, configuration)
-    select(number)
+def take_hardware(title: str, number: int, key: str) -> None:
+    change(title, number, with_hardware, hardware[state[key]])
 
 
-def remove(number: int) -> None:
-    """Remove a configuration, and select the one before it if it was selected."""
-    numbers = list(state.entries[state.preset])
-    change(removed, number)
-    select(numbers[numbers.index(number) - 1] if number != numbers[0] else numbers[1])
+def add(title: str, copied: int, choice: str) -> None:
+    """Add a GPU of the catalogue, or a copy of a configuration, and select it."""
+    entries, number = state.entries[title], next(state.numbers)
+    if choice in hardware:
+        configuration = Configuration(name=choice, **dict(hardware[choice]))
+    elif copied in entries:
+        configuration = entries[copied].valid
+    else:
+        return
+    state.entries[title] = added(entries, number, configuration)
+    if title == state.preset:
+        select(number)
+    go_on()
 
 
-def include(number: int) -> None:
-    entries = state.entries[state.preset]
-    shown = entries[number].shown.model_copy(update={"included": state[f"include {number}"]})
-    entries[number] = replace(entries[number], shown=shown)
+def remove(title: str, number: int) -> None:
+    """Remove a configuration, and select the one before it."""
+    numbers = list(state.entries[title])
+    change(title, number, removed)
+    if title == state.preset and number in numbers:
+        select(numbers[numbers.index(number) - 1] if number != numbers[0] else numbers[1])
 
 
 def open_file() -> None:
@@ -184,7 +201,7 @@ def run_now() -> None:
     """Simulate the drafts as they are."""
     entries = state.entries[state.preset]
     entries.update({number: replace(entry, applied=entry.valid) for number, entry in entries.items()})
-    state.stopped = False
+    go_on()
 
 
 def stop() -> None:
@@ -222,7 +239,7 @@ def slot(configuration: Configuration) -> dict:
     return {}
 
 
-class Progress:
+class Bar:
     """A bar and a button to stop, which appear when a simulation takes long."""
 
     def __init__(self, place, names: list[str]):
@@ -243,13 +260,13 @@ class Progress:
 
 def simulate_all(configurations: list[Configuration], place) -> None:
     """Fill the slots of configurations."""
-    progress = Progress(place, [configuration.name for configuration in configurations])
+    bar = Bar(place, [configuration.name for configuration in configurations])
     for index, configuration in enumerate(configurations):
         kept = slot(configuration)
         if kept:  # alike but for its name
             continue
         try:
-            frame = simulate(configuration, progress=partial(progress.show, index))
+            frame = simulate(configuration, progress=partial(bar.show, index))
             kept |= {"frame": frame, "facts": facts(frame)}
         except ValueError as error:
             kept["refused"] = str(error)
@@ -263,18 +280,18 @@ def complain(problem: str) -> None:
     st.error(plain(problem), icon=":material/error:")
 
 
-def control(entry: Entry, number: int, item: Input) -> None:
+def control(title: str, number: int, entry: Entry, item: Input) -> None:
     """The widget of one input, and below it what is wrong with its value."""
     key = f"{item.location} {number}.{entry.revision}"
     written = item.written(value_at(entry.draft, item.path))
     if key not in state or item.read(state[key]) != item.read(written):
         state[key] = written
     common = {
-        "label": plain(item.label),
+        "label": item.label,
         "key": key,
         "help": plain(f"{item.description} {item.bounds}".strip()),
         "on_change": type_in,
-        "args": (number, item, key),
+        "args": (title, number, item, key),
     }
     if item.kind == "switch":
         st.toggle(**common)
@@ -294,11 +311,11 @@ def control(entry: Entry, number: int, item: Input) -> None:
         complain(entry.problems[item.location])
 
 
-def editor(entry: Entry, number: int) -> None:
+def editor(title: str, number: int, entry: Entry) -> None:
     """The form of one configuration, by sections, of which only the open ones are drawn."""
     items = list(inputs(entry.draft))
     for item in (item for item in items if item.location == "name"):
-        control(entry, number, item)
+        control(title, number, entry, item)
     for section in dict.fromkeys(item.section for item in items if item.location != "name"):
         here = [item for item in items if item.section == section]
         expander = st.expander(section, key=f"section {section}", on_change="rerun")
@@ -308,25 +325,26 @@ def editor(entry: Entry, number: int) -> None:
             continue
         with expander:
             if section == "GPU":
-                from_catalogue(entry, number)
+                from_catalogue(title, number, entry)
             if section == "Network":
                 st.caption(f"Bandwidths count reads plus writes: {TERMS['Reads plus writes']}")
             for item, before in zip(here, [None, *here[:-1]], strict=True):
                 if item.group and (before is None or item.group != before.group):
                     st.markdown(f"**{item.group}**")
-                control(entry, number, item)
+                control(title, number, entry, item)
     for place in entry.problems.keys() - {item.location for item in items}:
         complain(f"{place}: {entry.problems[place]}")
 
 
-def from_catalogue(entry: Entry, number: int) -> None:
+def from_catalogue(title: str, number: int, entry: Entry) -> None:
     """A menu of GPUs to take over, and what the present one comes to."""
     key = f"hardware {number}"
     st.menu_button(
         "Take one of the catalogue",
         list(hardware),
         key=key,
-        on_click=lambda: change(with_hardware, number, hardware[state[key]]),
+        on_click=take_hardware,
+        args=(title, number, key),
         icon=":material/memory:",
         help="Its GPU and its network replace this configuration's.",
         width="stretch",
@@ -369,9 +387,14 @@ def flop_axis(field: str, ticks: list[float]) -> alt.X:
     return log_axis(alt.X, field, "Training compute (FLOP)", ticks)
 
 
+def keys_of(names) -> dict[str, str]:
+    """Names by which Vega knows the lines: any of ours could be one that JavaScript has a meaning for."""
+    return {name: f"line {index}" for index, name in enumerate(names)}
+
+
 def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
-    scale = alt.Scale(domain=list(styles), range=[colour for colour, _ in styles.values()])
-    return alt.Color("configuration:N", scale=scale, legend=legend)
+    scale = alt.Scale(domain=list(keys_of(styles).values()), range=[colour for colour, _ in styles.values()])
+    return alt.Color("line:N", scale=scale, legend=legend)
 
 
 def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
@@ -396,12 +419,18 @@ def chart(build):
     return vega_lite
 
 
-def draw(name: str, vega_lite: dict, datasets: dict[str, pd.DataFrame], alt: str, **options) -> None:
-    """Show a chart with buttons to download it; its `alt` should not change with the data, or it is built anew."""
+def draw(name: str, vega_lite: dict, datasets: dict[str, pd.DataFrame], spoken: str, **options) -> None:
+    """Show a chart with buttons to save it; `spoken` should not change with the data, or the chart is built anew."""
     key = f"chart {name}"
+    gray = st.get_option(f"theme.{st.context.theme.type or 'light'}.grayColor")  # Streamlit's own has little contrast
+    config = vega_lite["config"]
+    config = config | {
+        "axis": config["axis"] | {"labelColor": gray, "titleColor": gray},
+        "legend": {"labelColor": gray},
+    }
     with st.container(key=key, gap="xsmall"):
-        st.vega_lite_chart(vega_lite | {"datasets": datasets}, alt=alt, **options)
-    what = {"chart": key.replace(" ", "-"), "name": name, "what": alt.partition(".")[0]}
+        st.vega_lite_chart(vega_lite | {"datasets": datasets, "config": config}, alt=spoken, **options)
+    what = {"chart": key.replace(" ", "-"), "name": name, "what": spoken.partition(". ")[0].removesuffix(".")}
     download_chart(key=f"download {name}", data=what, width="stretch")
 
 
@@ -416,6 +445,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
         title=None,
         orient="top",
         columns=alt.expr("max(1, floor(width / 260))"),
+        labelExpr=f"{json.dumps(list(styles))}[toNumber(slice(datum.label, 5))]",
         symbolType="stroke",
         symbolSize=300,
         symbolStrokeWidth=3,
@@ -432,19 +462,19 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
         tooltip=tooltip(*tips),
         description="spoken:N",
     )
-    dashes = alt.Scale(domain=list(styles), range=[DASHES[dash] for _, dash in styles.values()])
-    lines = curves.mark_line(strokeWidth=2, aria=False).encode(
-        alt.StrokeDash("configuration:N", scale=dashes, legend=legend)
-    )
+    dashes = alt.Scale(domain=list(keys_of(styles).values()), range=[DASHES[dash] for _, dash in styles.values()])
+    lines = curves.mark_line(strokeWidth=2, aria=False).encode(alt.StrokeDash("line:N", scale=dashes, legend=legend))
     at = {"x": "training_flop:Q", "y": "mfu:Q", "color": colour_of(styles)}
-    diamonds = alt.Chart(alt.NamedData("ends")).mark_point(
-        shape="diamond", filled=True, size=160, opacity=1, aria=False
+    diamonds = (
+        alt.Chart(alt.NamedData("ends"))
+        .mark_point(shape="diamond", filled=True, size=160, aria=False)
+        .encode(opacity=alt.when("datum.above").then(alt.value(1)).otherwise(alt.value(0)))
     )
     ring = alt.Chart(alt.NamedData("selected")).mark_point(size=300, strokeWidth=2, aria=False)
     across = alt.Chart(alt.NamedData("levels")).encode(alt.Y("mfu:Q"), colour_of(styles))
     rules = across.mark_rule(strokeDash=[3, 3], aria=False)
     labels = across.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=13).encode(
-        text="label:N", x=alt.value(alt.expr("width"))
+        text="label:N", description="label:N", x=alt.value(alt.expr("width"))
     )
     layers = [rules, labels, *known_model_marks(), lines, diamonds.encode(**at), ring.encode(**at)]
     return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460)
@@ -453,9 +483,24 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
 def on_top(name: str, results: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
     """The points of a utilization chart, those of one configuration last, so that its line is not covered."""
     points = results[["configuration", "training_flop", "mfu", "d_model"]].assign(
-        **words, spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"]
+        **words,
+        line=results["configuration"].map(keys_of(results["configuration"].unique())),
+        spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"],
     )
     return points.sort_values("configuration", key=lambda names: names == name, kind="stable")
+
+
+def ends_of(limits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Where linear scaling ends; a curve without such a point gets its first, not to be seen: Vega wants some."""
+    first = results.drop_duplicates("configuration").reset_index()
+    return pd.DataFrame(
+        {
+            "line": limits["line"],
+            "training_flop": limits["linear_scaling_end_flop"].fillna(first["training_flop"]),
+            "mfu": limits["mfu"].astype(float).fillna(first["mfu"]),
+            "above": limits["above"] & limits["linear_scaling_end_flop"].notna(),
+        }
+    )
 
 
 def known_model_marks() -> list[alt.Chart]:
@@ -469,10 +514,10 @@ def known_model_marks() -> list[alt.Chart]:
     names = [
         at.transform_filter(f"datum.side === '{side}'")
         .mark_text(align=side, dx=dx, baseline="middle", fontSize=12)
-        .encode(text="name:N")
+        .encode(text="name:N", description="Known model:N")
         for side, dx in (("left", 5), ("right", -5))
     ]
-    return [at.mark_rule(opacity=0.6).encode(y2=alt.value(alt.expr("height"))), *names]
+    return [at.mark_rule(opacity=0.6, aria=False).encode(y2=alt.value(alt.expr("height"))), *names]
 
 
 def known_in_sight(models: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
@@ -544,7 +589,9 @@ def shares_chart(kinds: list[str], colour: str, ticks: list[float]) -> alt.Layer
     names = (
         alt.Chart(alt.NamedData("names"))
         .mark_text(align="left", dx=4, fontSize=12)
-        .encode(alt.X("training_flop:Q"), alt.Y("middle:Q"), text="kind:N", color=alt.value(colour))
+        .encode(
+            alt.X("training_flop:Q"), alt.Y("middle:Q"), text="kind:N", description="kind:N", color=alt.value(colour)
+        )
     )
     return finished(alt.layer(areas, names), 170)
 
@@ -553,29 +600,32 @@ def share_labels(row: pd.Series, kinds: list[str]) -> pd.DataFrame:
     """Where the name of each degree stands beside its share of log(GPUs), if that is wide enough."""
     logs = pd.Series({kind: math.log(row[DEGREES[kind]]) for kind in kinds})
     shares = logs / logs.sum() if logs.sum() else logs
-    labels = pd.DataFrame({"kind": kinds, "middle": (shares.cumsum() - shares / 2).to_numpy()})
-    return labels.assign(training_flop=row["training_flop"])[(shares > LEAST_LABELLED).to_numpy()]
+    shown = [kind if shares[kind] > LEAST_LABELLED else "" for kind in kinds]
+    middle = (shares.cumsum() - shares / 2).to_numpy()
+    return pd.DataFrame({"kind": shown, "middle": middle, "training_flop": row["training_flop"]})
 
 
 @chart
 def limits_chart(styles: Styles, ticks: list[float], rows: int) -> alt.LayerChart:
     """From the end of linear scaling to the latency wall, or to the end of the curve. Data set: `limits`."""
     base = alt.Chart(alt.NamedData("limits")).encode(
-        alt.Y("configuration:N", sort=None, axis=None),
+        alt.Y("line:N", sort=None, axis=None),
         colour_of(styles, None),
         tooltip=tooltip("Configuration", "Linear scaling ends", "Latency wall"),
     )
-    names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13)
+    names = base.mark_text(align="left", baseline="bottom", dx=4, dy=-10, fontSize=13, limit=alt.expr("width"))
     spans = base.mark_rule(strokeWidth=3, aria=False)
-    ends = base.mark_point(shape="diamond", filled=True, size=160, opacity=1)
+    ends = base.transform_filter("datum.above").mark_point(shape="diamond", filled=True, size=160, opacity=1)
+    below = base.transform_filter("!datum.above").mark_point(shape="triangle-left", filled=True, size=140, opacity=1)
     walls = base.transform_filter("datum.at_the_wall").mark_tick(thickness=4, size=18, opacity=1)
     beyond = base.transform_filter("!datum.at_the_wall").mark_point(
         shape="triangle-right", filled=True, size=140, opacity=1
     )
     layers = [
-        names.encode(text="configuration:N", x=alt.value(0)),
+        names.encode(text="Configuration:N", x=alt.value(0)),
         spans.encode(flop_axis("start", ticks), alt.X2("last:Q")),
         ends.encode(alt.X("end:Q"), description="Linear scaling ends:N"),
+        below.encode(alt.X("end:Q"), description="Linear scaling ends:N"),
         walls.encode(alt.X("last:Q"), description="Latency wall:N"),
         beyond.encode(alt.X("last:Q"), description="Latency wall:N"),
     ]
@@ -603,12 +653,13 @@ def limits_table(limits, styles: Styles):
         }
     )
     words = {
-        "Linear scaling ends (10^24 FLOP)": limits["linear_scaling_end_flop"].map(flop),
-        "Latency wall (10^24 FLOP)": limits["Latency wall"] + " FLOP",
+        "Linear scaling ends (10^24 FLOP)": limits["Linear scaling ends"],
+        "Latency wall (10^24 FLOP)": limits["Latency wall"],
         "Parameters (10^12)": limits["params"].map(amount),
         "GPUs": limits["n_gpus"].map(amount),
-        "Cost of GPUs (10^9 US$)": limits["cost_usd"].map(dollars),
+        "Cost of GPUs (10^9 US$)": limits["Cost"],
         "MFU": limits["mfu"].map(percent),
+        **{kind: limits[column].map(amount) for kind, column in DEGREES.items()},
         "Last above (10^24 FLOP)": limits["last_above_flop"].map(flop),
     }
     styler = table.style
@@ -646,11 +697,12 @@ with st.sidebar:
     }
     for number, entry in entries.items():
         state.setdefault(f"include {number}", entry.shown.included)
-        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-            st.markdown(swatch(styles[entry.valid.name]))
-            st.checkbox(
-                plain(entry.valid.name), key=f"include {number}", on_change=include, args=(number,), width="stretch"
-            )
+        with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
+            st.markdown(swatch(styles[entry.valid.name]), width="content")
+            included = st.checkbox(plain(entry.valid.name), key=f"include {number}", width="stretch")
+        if included != entry.shown.included:
+            shown = entry.shown.model_copy(update={"included": included})
+            entries[number] = replace(entry, shown=shown)
     names = {entry.valid.name: number for number, entry in entries.items()}
     name = st.selectbox(
         "Selected configuration",
@@ -662,19 +714,22 @@ with st.sidebar:
     number = names[name]
     preset_configurations = {configuration.name: configuration for configuration in sheet.configurations}
     origin = preset_configurations.get(entries[number].shown.origin)
+    full = len(entries) >= MOST_CONFIGURATIONS
     with st.container(horizontal=True, gap="xsmall"):
-        full = len(entries) >= MOST_CONFIGURATIONS
-        st.button("Duplicate", on_click=add, args=(COPY, entries[number].valid), disabled=full)
+        st.button(
+            "Duplicate", on_click=add, args=(title, number, COPY), disabled=full, help="A copy, to change and compare."
+        )
         st.button(
             "Remove",
             on_click=remove,
-            args=(number,),
+            args=(title, number),
             disabled=len(entries) == 1,
+            help="A tick leaves it out of the charts without removing it.",
         )
         st.button(
             "Put back",
             on_click=change,
-            args=(put_back, number, origin),
+            args=(title, number, put_back, origin),
             disabled=origin is None or entries[number].draft == origin.model_dump(),
             help="As it is in the preset.",
         )
@@ -683,17 +738,24 @@ with st.sidebar:
         [f"{COPY}{name}", *hardware],
         key="addition",
         format_func=plain,
-        on_click=lambda: add(state.addition, entries[number].valid),
+        on_click=lambda title, number: add(title, number, state.addition),
+        args=(title, number),
         disabled=full,
         icon=":material/add:",
+        help="A copy of the selected one, or a GPU of the catalogue with its network.",
         width="stretch",
     )
-    editor(entries[number], number)
+    editor(title, number, entries[number])
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         live = st.toggle(
             "Live update", value=True, key="live", bind="query-params", help="Off: changes wait for “Run simulation”."
         )
-        st.button("Run simulation", on_click=run_now, type="secondary" if live else "primary")
+        st.button(
+            "Run simulation",
+            on_click=run_now,
+            type="secondary" if live else "primary",
+            help="Simulates what has changed, and goes on after a stop.",
+        )
     with st.expander("Open a file", icon=":material/folder_open:"):
         st.file_uploader(
             "A saved state, a complete output or a preset (JSON)", type="json", key="file", on_change=open_file
@@ -825,12 +887,21 @@ if not curves:
 limits = limits_of(results, threshold / 100)
 ends = limits.set_index("configuration")["linear_scaling_end_flop"]
 limits["at_the_wall"] = [curve.frame.attrs["at_the_wall"] for curve in curves.values()]
-limits["Latency wall"] = limits["at_the_wall"].map({True: "", False: "≥ "}) + limits["latency_wall_flop"].map(
-    scientific
-)
-limits["cost_usd"] = [
-    capital_cost_usd(curve.configuration.gpu, n_gpus)
-    for curve, n_gpus in zip(curves.values(), limits["n_gpus"], strict=True)
+limits["above"] = limits["last_above_flop"].notna()
+limits["line"] = limits["configuration"].map(keys_of(curves))
+gpus = [curve.configuration.gpu for curve in curves.values()]
+limits["cost_usd"] = [capital_cost_usd(gpu, n_gpus) for gpu, n_gpus in zip(gpus, limits["n_gpus"], strict=True)]
+limits["Linear scaling ends"] = [
+    flop(row.linear_scaling_end_flop) if row.above else f"≤ {flop(row.linear_scaling_end_flop)}"
+    for row in limits.itertuples()
+]
+limits["Latency wall"] = [
+    flop(row.latency_wall_flop) if row.at_the_wall else f"≥ {flop(row.latency_wall_flop)}"
+    for row in limits.itertuples()
+]
+limits["Cost"] = [
+    f"≈ {dollars(cost)}" if "price_usd" in gpu.guesses and cost == cost else dollars(cost)
+    for gpu, cost in zip(gpus, limits["cost_usd"], strict=True)
 ]
 words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
 curve = curves.get(state.configuration)
@@ -842,19 +913,19 @@ with headline:
     else:
         limit = limits.set_index("configuration").loc[state.configuration]
         metrics = st.grid(5, min_column_width=150)
-        metrics.metric("Linear scaling ends", flop(limit["linear_scaling_end_flop"]), help=TERMS["Linear scaling"])
+        metrics.metric("Linear scaling ends", limit["Linear scaling ends"], help=TERMS["Linear scaling"])
         metrics.metric("Parameters", amount(limit["params"]), help="Of the model where linear scaling ends.")
         metrics.metric("GPUs", amount(limit["n_gpus"]), help="Of the cluster that trains it.")
         metrics.metric("MFU", percent(limit["mfu"]), help=f"{TERMS['MFU']} Here where linear scaling ends.")
         metrics.metric(
             "Latency wall",
-            f"{limit['Latency wall']} FLOP",
+            limit["Latency wall"],
             help=f"{TERMS['Latency wall']} {curve.frame.attrs['reason']}",
         )
         at_end = curve.frame[curve.frame["training_flop"] == limit["linear_scaling_end_flop"]]
         if at_end.empty:
             say = f"MFU stays above {threshold}% of peak sustained up to the end of the curve."
-        elif pd.isna(limit["last_above_flop"]):
+        elif not limit["above"]:
             say = f"MFU is nowhere above {threshold}% of peak sustained: this is the smallest run of the curve."
         else:
             say = f"Where linear scaling ends: {sentence(at_end.iloc[0])}"
@@ -877,7 +948,7 @@ if utilization.open:
         peak = reference.configuration.gpu.effective_utilization
         levels = pd.DataFrame(
             {
-                "configuration": reference.name,
+                "line": keys_of(curves)[reference.name],
                 "mfu": [peak, peak * threshold / 100],
                 "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
             }
@@ -888,10 +959,8 @@ if utilization.open:
             utilization_chart(styles_drawn, ticks, list(words)),
             {
                 "points": on_top(reference.name, results, words),
-                "ends": limits[["configuration", "mfu"]]
-                .assign(training_flop=limits["linear_scaling_end_flop"])
-                .dropna(),
-                "selected": point[["configuration", "training_flop", "mfu"]],
+                "ends": ends_of(limits, results),
+                "selected": point[["training_flop", "mfu"]].assign(line=keys_of(curves)[reference.name]),
                 "levels": levels,
                 "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
             },
@@ -913,7 +982,12 @@ if utilization.open:
             help=TERMS["Training compute"],
         )
         st.markdown(plain(sentence(point.iloc[0])))
-        st.dataframe(degrees_by_level(reference.configuration, point.iloc[0]), hide_index=True)
+        st.space("small")  # for the table's toolbar, which a telephone shows above it
+        st.dataframe(
+            degrees_by_level(reference.configuration, point.iloc[0]),
+            hide_index=True,
+            alt="Degrees of parallelism at this point over each network level.",
+        )
 
 if parallelism.open:
     with parallelism:
@@ -955,27 +1029,23 @@ if parallelism.open:
                         f"level {index + 1}",
                         degrees_chart(kinds, styles[curve.name][0], ticks, degree_ticks, list(words)),
                         {"points": points},
-                        f"The same degrees of {curve.name} over one network level. {level}",
+                        f"Degrees of {curve.name} over a network level, {level}. {', '.join(kinds)} against training "
+                        "compute.",
                     )
 
 if maximum.open:
     with maximum_card:
-        rows = limits[["configuration", "at_the_wall"]].assign(
-            end=limits["linear_scaling_end_flop"],
-            last=limits["latency_wall_flop"],
-            start=limits["linear_scaling_end_flop"].fillna(limits["latency_wall_flop"]),
-            **{
-                "Configuration": limits["configuration"],
-                "Linear scaling ends": limits["linear_scaling_end_flop"].map(flop),
-                "Latency wall": limits["Latency wall"] + " FLOP",
-            },
-        )
+        end, last = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
+        rows = limits.assign(end=end, last=last, start=end.fillna(last), Configuration=limits["configuration"])
+        marks = ["line", "at_the_wall", "above", "end", "last", "start"]
+        rows = rows[[*marks, "Configuration", "Linear scaling ends", "Latency wall"]]
         draw(
             "maximum training compute",
             limits_chart(styles_drawn, decades(rows["start"], rows["last"]), len(rows)),
             {"limits": rows},
             "For each configuration, from where linear scaling ends to the latency wall.",
         )
+        st.space("small")
         table = limits_table(limits, styles)
         headings = {column: st.column_config.Column(column.partition(" (")[0]) for column in table.columns}
         st.dataframe(
@@ -987,7 +1057,7 @@ if maximum.open:
         )
         download(
             "Table",
-            partial(limits.drop(columns="Latency wall").to_csv, index=False),
+            partial(limits_of(results, threshold / 100).assign(cost_usd=limits["cost_usd"]).to_csv, index=False),
             file_name="limits.csv",
             mime="text/csv",
             help="The limits in FLOP and US$ (CSV).",
@@ -995,7 +1065,8 @@ if maximum.open:
         st.caption(
             "Parameters, GPUs, their cost, parallelism and MFU are those where linear scaling ends. Curves are jagged, "
             "because models and clusters come in round sizes: *last above* is the last training run above the "
-            "threshold, *crosses again* whether MFU rises above it once more. ≥: the sweep ends before a wall."
+            "threshold, *crosses again* whether MFU rises above it once more. ≥: the sweep ends before a wall. "
+            "≤: no run of the sweep is above the threshold. ≈: the price is a guess."
         )
 
 with st.expander("What the words mean", icon=":material/menu_book:"):

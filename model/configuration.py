@@ -161,7 +161,7 @@ class Gpu(Schema):
     power_w: float | None = field("Power", "Board power of one GPU, if known.", unit="W", default=None, ge=0, le=1e6)
     sources: Texts = field("Sources", "Where the figures are from.", default=())
     guesses: Texts = field(
-        "Guesses", "Fields whose value is a guess; network.latency_s means that of every level.", default=()
+        "Guesses", "Figures that are guesses, of the GPU and of the network that it comes with.", default=()
     )
 
     @field_validator("precision_bits")
@@ -387,7 +387,7 @@ class Sweep(Schema):
     @classmethod
     def _ends_in_order(cls, largest: int, info: ValidationInfo) -> int:
         if largest < info.data.get("d_model_min", largest):
-            raise ValueError(f"d_model_max must not be below d_model_min, {info.data['d_model_min']}")
+            raise ValueError(f"the largest d_model must not be below the smallest, {info.data['d_model_min']:,}")
         return largest
 
 

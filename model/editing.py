@@ -1,5 +1,6 @@
 """Configurations while somebody edits them: what is typed, and the last of it that was valid."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -76,13 +77,14 @@ def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
 
 
 def _checked(entry: Entry, taken: Collection[str]) -> Entry:
+    problems = {}
     try:
         configuration = Configuration.model_validate(entry.draft)
     except ValidationError as error:
-        return replace(entry, problems=_in_words(entry.draft, error_messages(error)))
-    if configuration.name in taken:
-        return replace(entry, problems={"name": NAME_TAKEN})
-    return replace(entry, valid=configuration, problems={})
+        configuration, problems = None, _in_words(entry.draft, error_messages(error))
+    if entry.draft["name"].strip() in taken:
+        problems = problems | {"name": NAME_TAKEN}
+    return replace(entry, valid=entry.valid if problems else configuration, problems=problems)
 
 
 def _in_words(draft: Draft, messages: Mapping[str, str]) -> dict[str, str]:
@@ -149,6 +151,6 @@ def added(entries: Entries, number: int, configuration: Configuration) -> Entrie
 
 def free_name(name: str, taken: Collection[str]) -> str:
     """A name that is not taken: H100, H100 (2), H100 (3) …"""
-    stem = name[:70]
+    stem = re.sub(r" \(\d{1,3}\)$", "", name)[:70]
     candidates = (name if count == 1 else f"{stem} ({count})" for count in range(1, len(taken) + 2))
     return next(candidate for candidate in candidates if candidate not in taken)

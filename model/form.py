@@ -1,7 +1,8 @@
 """The inputs of a configuration, read off its schema: what a form shows, and how it takes what is typed.
 
 A form works on a draft: a configuration as nested dicts and tuples, in which a field may also hold text that is no
-value yet. Nothing here knows a field by name but those of the network's outermost level and of guesses.
+value yet. The fields known here by name are those whose inputs depend on each other: precisions and their rates, the
+sizes of network levels, guesses.
 """
 
 import math
@@ -98,8 +99,10 @@ class Input:
 
     def _shown_bound(self, bound: float, rounding: str) -> str:
         """A bound in the screen's unit, to the digit if it is whole and else rounded to what is in the range."""
-        context = Context(prec=28 if self.kind == "integer" else 3, rounding=rounding)
-        return number(float(context.divide(Decimal(repr(bound)), Decimal(repr(self.factor)))))
+        if self.kind == "integer":
+            return number(bound)
+        rounded = Context(prec=3, rounding=rounding).divide(Decimal(repr(bound)), Decimal(repr(self.factor)))
+        return number(float(rounded), plain_below=1e7)
 
     def written(self, value: Any) -> Any:
         """The value as its widget holds it: numbers and texts as one text, the rest as it is."""
@@ -130,14 +133,16 @@ class Input:
 
     def complaint(self, value: Any, message: str) -> str:
         """Why the schema refuses a value, in the words and units of the screen."""
-        if self.kind in ("number", "integer"):
+        if self.kind in ("number", "integer") and value is not None:
+            unit = f" of {self.unit}" if self.unit else ""
             if isinstance(value, str):
-                return f"“{value:.40}” is not a number{f' of {self.unit}' if self.unit else ''}. {self.bounds}"
-            if value is not None and self.kind == "integer" and isinstance(value, float):
+                said = f"“{value:.40}” is not a number{unit}" if value.strip() else f"Should be a number{unit}"
+                return f"{said}. {self.bounds}"
+            if self.kind == "integer" and isinstance(value, float):
                 return f"Should be a whole number. {self.bounds}"
-            if value is not None and not (-math.inf if self.least is None else self.least) <= value <= (
-                self.most or math.inf
-            ):
+            least = -math.inf if self.least is None else self.least
+            most = math.inf if self.most is None else self.most
+            if not least <= value <= most:
                 return f"Out of range. {self.bounds}"
         reason = message.partition("; got ")[0].replace(" after validation", "")
         return re.sub("^(String|Value|Input) should", "Should", reason)
@@ -259,6 +264,8 @@ def _of_field(info: FieldInfo, draft: Draft, name: str, place: _Place) -> Iterat
         yield place.input("several", info, options=guessable(value))
     elif get_origin(plain) is Literal:
         yield place.input("choice", info, options={option: option.capitalize() for option in get_args(plain)})
+    elif plain is bool and optional:
+        yield place.input("choice", info, options={None: "Not known", True: "Yes", False: "No"})
     elif plain is bool:
         yield place.input("switch", info)
     elif plain in (int, float):
@@ -367,7 +374,7 @@ def _metadata(annotated: Any) -> list[Any]:
 
 def _bounds(metadata: list[Any]) -> dict[str, float]:
     """Least and most, as far as the constraints say."""
-    names = {"ge": "least", "le": "most"}
+    names = {"ge": "least", "gt": "least", "le": "most", "lt": "most"}
     bounds = {
         names[name]: getattr(item, name) for item in metadata for name in names if getattr(item, name, None) is not None
     }

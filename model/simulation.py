@@ -85,7 +85,7 @@ def simulate(configuration: Configuration, *, progress: Callable[[float], None] 
 
 def _end_of(configuration: Configuration, shapes: Shapes, trained: int, work: Progress) -> tuple[str, bool]:
     """Why a curve has no more than its first so many shapes, in a sentence, and whether that is the latency wall."""
-    from model.text import scientific  # it needs pandas, which takes long to import
+    from model.text import number, scientific  # it needs pandas, which takes long to import
 
     if len(shapes) == 0:
         return (
@@ -102,7 +102,7 @@ def _end_of(configuration: Configuration, shapes: Shapes, trained: int, work: Pr
         ), False
     months = configuration.assumptions.training_months
     next_model = f"the next model (d_model {d_model:,}, {scientific(flop, 3)} FLOP)"
-    return f"No cluster trains {next_model} within {months:g} months.", True
+    return f"No cluster trains {next_model} within {number(months)} months.", True
 
 
 def evaluate(configuration: Configuration, shape: Shape, strategy: Strategy) -> "pd.DataFrame":

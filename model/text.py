@@ -10,6 +10,7 @@ from model.step import SECONDS_PER_YEAR
 
 MISSING = "—"
 INFINITE = "∞"
+WORD_JOINER = "\u2060"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DIGITS = {over: under for under, over in _SUPERSCRIPTS.items()}
 _LARGE = ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
@@ -114,14 +115,6 @@ def duration(seconds) -> str:
     return f"{count} {name.removesuffix('s') if count == '1' and len(name) > 2 else name}"
 
 
-def degrees(dp, tp, pp, ep) -> str:
-    """DP 256 · TP 512 · PP 64, without an expert degree of one."""
-    if isna(dp):
-        return MISSING
-    named = {"DP": dp, "TP": tp, "PP": pp} | ({"EP": ep} if ep > 1 else {})
-    return " · ".join(f"{name} {degree:,.0f}" for name, degree in named.items())
-
-
 def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
     """256-way data, 512-way tensor (16 of d_model, 32 of d_ff) and 64-way pipeline parallelism."""
     named = {"data": dp, "tensor": tp_model * tp_ff, "pipeline": pp, "expert": ep}
@@ -136,9 +129,19 @@ def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
     return f"{', '.join(first)} and {last} parallelism" if first else f"{last} parallelism"
 
 
-def plain(name: str) -> str:
-    """A name as Markdown that shows it to the letter."""
-    return re.sub(r"([\\`*_\[\]<>$~|#&^]|:(?=\S))", r"\\\1", name)
+def plain(text: str) -> str:
+    """A text of one line as Markdown that shows it to the letter.
+
+    What Markdown would act on is escaped; where that is no help, because Streamlit reads shortcodes, arrows and links
+    in the text itself, a word joiner, which has no width, comes between.
+    """
+    text = " ".join(text.split())
+    text = re.sub(
+        r"([\\`*\[\]<>~|]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])|^[#+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)])", r"\\\1", text
+    )
+    if text.count("$") > 1:
+        text = text.replace("$", r"\$")
+    return re.sub(r"(?<=[-<>=~!+])(?=\\?[-<>=~!+])|(?<=:)(?=\S)|(?<=@)(?=\w)|(?<=www)(?=\.)", WORD_JOINER, text)
 
 
 def unit_factor(shown: str, unit: str) -> float:
@@ -159,14 +162,15 @@ def unit_factor(shown: str, unit: str) -> float:
     return _FACTORS[prefix]
 
 
-def number(value: float, factor: float = 1) -> str:
+def number(value: float, factor: float = 1, plain_below: float = 1e15) -> str:
     """A number to be edited, in a unit that is `factor` of its own, without loss: 1.125e-6 by 1e-6 → 1.125."""
     if math.isinf(value):
         return INFINITE
     exact = (Decimal(repr(value)) / Decimal(repr(factor))).normalize()
-    if exact and not Decimal("1e-4") <= abs(exact) < Decimal("1e15"):
-        return f"{exact:e}".replace("e+", "e")
-    return f"{exact:,f}"
+    if not exact or Decimal("1e-4") <= abs(exact) < plain_below:
+        return f"{exact:,f}"
+    mantissa, exponent = f"{exact:e}".split("e")
+    return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
 def quantity_from(typed: str, shown: str = "", unit: str = "") -> float | None:

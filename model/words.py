@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TERMS = {
+    "FLOP": "Floating-point operations: additions and multiplications. FLOP/s are those of a second.",
     "Training compute": "The arithmetic of a whole training run, in FLOP: 6 for each active parameter and token.",
     "MFU": "Model FLOP utilization: the share of the GPUs' peak FLOP/s that goes into the model's own arithmetic.",
     "Peak sustained": "The most MFU can be: what long runs of large matrix multiplications sustain on this GPU.",
@@ -19,6 +20,10 @@ TERMS = {
     "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond the wall, steps, which "
     "must follow one another, take too long, because every message and every matmul has a latency. ≥ where the sweep "
     "ends before the wall.",
+    "Token": "A piece of text, about three quarters of an English word. Models train on sequences of tokens.",
+    "Batch": "The tokens of one gradient step, after which all weights change.",
+    "d_model, d_ff": "Width of a layer's input and output, and of its inner part; its two weight matrices are d_model "
+    "× d_ff.",
     "DP": "Data parallel: GPUs hold copies of the model, train on different sequences and add up gradients every step.",
     "TP": "Tensor parallel: GPUs split each weight matrix, along d_model and d_ff, and add up results at every layer.",
     "PP": "Pipeline parallel: GPUs hold successive layers and pass activations on from stage to stage.",
