@@ -900,7 +900,7 @@ limits["Latency wall"] = [
     for row in limits.itertuples()
 ]
 limits["Cost"] = [
-    f"≈ {dollars(cost)}" if "price_usd" in gpu.guesses and cost == cost else dollars(cost)
+    f"≈ {dollars(cost)}" if "price_usd" in gpu.guesses and pd.notna(cost) else dollars(cost)
     for gpu, cost in zip(gpus, limits["cost_usd"], strict=True)
 ]
 words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)

@@ -152,5 +152,5 @@ def added(entries: Entries, number: int, configuration: Configuration) -> Entrie
 def free_name(name: str, taken: Collection[str]) -> str:
     """A name that is not taken: H100, H100 (2), H100 (3) …"""
     stem = re.sub(r" \(\d{1,3}\)$", "", name)[:70]
-    candidates = (name if count == 1 else f"{stem} ({count})" for count in range(1, len(taken) + 2))
+    candidates = (name if count == 1 else f"{stem} ({count})" for count in range(1, len(taken) + 3))
     return next(candidate for candidate in candidates if candidate not in taken)

@@ -141,7 +141,7 @@ def plain(text: str) -> str:
     )
     if text.count("$") > 1:
         text = text.replace("$", r"\$")
-    return re.sub(r"(?<=[-<>=~!+])(?=\\?[-<>=~!+])|(?<=:)(?=\S)|(?<=@)(?=\w)|(?<=www)(?=\.)", WORD_JOINER, text)
+    return re.sub(r"(?<=[-<>=!+])(?=\\?[-<>=!+])|(?<=:)(?=\S)|(?<=@)(?=\w)|(?<=www)(?=\.)", WORD_JOINER, text)
 
 
 def unit_factor(shown: str, unit: str) -> float:

@@ -178,7 +178,8 @@ def test_locations_within_laws_are_where_the_schema_refuses(quantity, law):
 def test_bounds_shown_are_the_schemas(location):
     draft, unit = NUMBERS[location], by_location(NUMBERS[location])[location].unit
     bounds = by_location(draft)[location].bounds
-    match = re.fullmatch(r"From (\S+) to (\S+?)( \S+|%)?(, or infinite)?\.", bounds)
+    number = r"\S+? × \S+?|\S+?"
+    match = re.fullmatch(rf"From ({number}) to ({number})( [^×\s]+|%)?(, or infinite)?\.", bounds)
     assert match, f"no range is shown: {bounds!r}"
     least, most, shown_unit, infinite = match.groups()
     assert (shown_unit or "").strip() == unit, "the range is in another unit than the input"
@@ -351,14 +352,14 @@ def test_complaints_about_numbers_are_in_the_words_and_unit_of_the_screen(locati
 @pytest.mark.parametrize(
     ("location", "typed", "complaint"),
     [
-        ("network.0.bandwidth", "1e22", "Out of range. From 1e-6 to 1,000,000,000,000 GB/s, or infinite."),
-        ("network.0.bandwidth", "9 GB", "“9 GB” is not a number of GB/s. From 1e-6"),
-        ("network.0.size", "", "“” is not a number. From 1 to 1,048,576."),
+        ("network.0.bandwidth", "1e22", "Out of range. From 1 × 10⁻⁶ to 1 × 10¹² GB/s, or infinite."),
+        ("network.0.bandwidth", "9 GB", "“9 GB” is not a number of GB/s. From 1 × 10⁻⁶"),
+        ("network.0.size", "", "Should be a number. From 1 to 1,048,576."),
         ("network.0.size", "∞", "Should be a whole number."),
-        ("gpu.matmul_latency_s", "11 s", "Out of range. From 0 to 10,000,000 µs."),
-        ("gpu.price_usd", "-1", "Out of range. From 0 to 1,000,000,000 US$."),
+        ("gpu.matmul_latency_s", "11 s", "Out of range. From 0 to 1 × 10⁷ µs."),
+        ("gpu.price_usd", "-1", "Out of range. From 0 to 1 × 10⁹ US$."),
         ("gpu.effective_utilization", "x" * 1000, f"“{'x' * 40}” is not a number of %."),
-        ("sweep.d_model_max", "2048", "d_model_max must not be below d_model_min, 12288"),
+        ("sweep.d_model_max", "2048", "the largest d_model must not be below the smallest, 12,288"),
         ("name", "", "Should have at least 1 character"),
         ("name", "x" * 81, "Should have at most 80 characters"),
     ],
