@@ -13,17 +13,17 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from model import Configuration, capital_cost_usd, load_hardware, load_known_models, load_presets, simulate
-from model import training_limits as limits_of
+from model import Configuration, load_hardware, load_known_models, load_presets, simulate, training_limits
 from model.configuration import MOST_CONFIGURATIONS
 from model.editing import Entries, Entry, added, opened, put_back, removed, typed, with_hardware
 from model.form import Input, inputs, value_at
-from model.text import amount, dollars, flop, percent, plain, quantity, scientific
+from model.text import amount, flop, percent, plain, quantity, scientific
 from model.words import (
     DEGREES,
     TERMS,
     degrees_by_level,
     degrees_on_level,
+    described_limits,
     facts,
     guesses_in_words,
     level_in_words,
@@ -657,7 +657,7 @@ def limits_table(limits, styles: Styles):
         "Latency wall (10^24 FLOP)": limits["Latency wall"],
         "Parameters (10^12)": limits["params"].map(amount),
         "GPUs": limits["n_gpus"].map(amount),
-        "Cost of GPUs (10^9 US$)": limits["Cost"],
+        "Cost of GPUs (10^9 US$)": limits["Cost of GPUs"],
         "MFU": limits["mfu"].map(percent),
         **{kind: limits[column].map(amount) for kind, column in DEGREES.items()},
         "Last above (10^24 FLOP)": limits["last_above_flop"].map(flop),
@@ -884,25 +884,13 @@ if not curves:
     headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
     st.stop()
 
-limits = limits_of(results, threshold / 100)
-ends = limits.set_index("configuration")["linear_scaling_end_flop"]
-limits["at_the_wall"] = [curve.frame.attrs["at_the_wall"] for curve in curves.values()]
-limits["above"] = limits["last_above_flop"].notna()
+limits = described_limits(
+    training_limits(results, threshold / 100),
+    {name: curve.configuration.gpu for name, curve in curves.items()},
+    {name: curve.frame.attrs["at_the_wall"] for name, curve in curves.items()},
+)
 limits["line"] = limits["configuration"].map(keys_of(curves))
-gpus = [curve.configuration.gpu for curve in curves.values()]
-limits["cost_usd"] = [capital_cost_usd(gpu, n_gpus) for gpu, n_gpus in zip(gpus, limits["n_gpus"], strict=True)]
-limits["Linear scaling ends"] = [
-    flop(row.linear_scaling_end_flop) if row.above else f"≤ {flop(row.linear_scaling_end_flop)}"
-    for row in limits.itertuples()
-]
-limits["Latency wall"] = [
-    flop(row.latency_wall_flop) if row.at_the_wall else f"≥ {flop(row.latency_wall_flop)}"
-    for row in limits.itertuples()
-]
-limits["Cost"] = [
-    f"≈ {dollars(cost)}" if "price_usd" in gpu.guesses and pd.notna(cost) else dollars(cost)
-    for gpu, cost in zip(gpus, limits["cost_usd"], strict=True)
-]
+ends = limits.set_index("configuration")["linear_scaling_end_flop"]
 words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
 curve = curves.get(state.configuration)
 styles_drawn = {name: styles[name] for name in curves}
@@ -1057,7 +1045,7 @@ if maximum.open:
         )
         download(
             "Table",
-            partial(limits_of(results, threshold / 100).assign(cost_usd=limits["cost_usd"]).to_csv, index=False),
+            partial(training_limits(results, threshold / 100).assign(cost_usd=limits["cost_usd"]).to_csv, index=False),
             file_name="limits.csv",
             mime="text/csv",
             help="The limits in FLOP and US$ (CSV).",

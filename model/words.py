@@ -1,11 +1,13 @@
 """Results in words: what tooltips, tables and sentences say, and what the terms in them mean."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from model.configuration import Configuration, Gpu
 from model.form import guessable
-from model.text import amount, degrees_in_words, duration, flop, percent, quantity
+from model.money import capital_cost_usd
+from model.text import amount, degrees_in_words, dollars, duration, flop, percent, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +61,45 @@ def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
             "Schedule": frame["schedule"],
             "Training time": frame["training_s"].map(duration),
         }
+    )
+
+
+def described_limits(
+    limits: "pd.DataFrame", gpus: Mapping[str, Gpu], at_the_wall: Mapping[str, bool]
+) -> "pd.DataFrame":
+    """The limits of `training_limits`, and what a reader asks beside them.
+
+    Parameters
+    ----------
+    limits : DataFrame
+        As `training_limits` gives them.
+    gpus : dict of Gpu
+        The GPU of each configuration, by the name of the configuration.
+    at_the_wall : dict of bool
+        Whether each curve ends at the latency wall (`attrs["at_the_wall"]` of its frame).
+
+    Returns
+    -------
+    DataFrame
+        The same, with at_the_wall; above, whether any run is above the threshold; cost_usd of the GPUs; and in words
+        "Linear scaling ends" (≤ where no run is above the threshold), "Latency wall" (≥ where the curve ends before)
+        and "Cost of GPUs" (≈ where the price is a guess).
+    """
+    ends_at_wall = limits["configuration"].map(at_the_wall).astype(bool)
+    above = limits["last_above_flop"].notna()
+    prices = limits["configuration"].map({name: capital_cost_usd(gpu, 1) for name, gpu in gpus.items()})
+    guessed = limits["configuration"].map({name: "price_usd" in gpu.guesses for name, gpu in gpus.items()}).astype(bool)
+    cost = prices.astype(float) * limits["n_gpus"].astype(float)
+    marks = (above.map({True: "", False: "≤ "}), ends_at_wall.map({True: "", False: "≥ "}))
+    return limits.assign(
+        at_the_wall=ends_at_wall,
+        above=above,
+        cost_usd=cost,
+        **{
+            "Linear scaling ends": marks[0] + limits["linear_scaling_end_flop"].map(flop),
+            "Latency wall": marks[1] + limits["latency_wall_flop"].map(flop),
+            "Cost of GPUs": (guessed & cost.notna()).map({True: "≈ ", False: ""}) + cost.map(dollars),
+        },
     )
 
 

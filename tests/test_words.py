@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model import Configuration, capital_cost_usd, load_hardware, simulate
+from model import Configuration, capital_cost_usd, load_hardware, load_presets, simulate, training_limits
 from model.configuration import NetworkLevel
 from model.words import (
     DEGREES,
     TERMS,
     degrees_by_level,
     degrees_on_level,
+    described_limits,
     facts,
     level_in_words,
     sentence,
@@ -191,3 +192,39 @@ class TestMoney:
         np.testing.assert_array_equal(capital_cost_usd(self.GTX_580, np.array([1, 8])), [300, 2400])
         series = pd.Series([1, 8], index=["a", "b"])
         pd.testing.assert_series_equal(capital_cost_usd(self.GTX_580, series), series * 300.0)
+
+
+def test_limits_are_described_with_what_is_beyond_the_sweep_and_what_is_a_guess():
+    h100 = load_presets()["GPU generations, dense"].configurations[0]
+    gpu = h100.gpu
+    slow = h100.model_copy(update={"name": "Never above", "gpu": load_hardware()["B200"].gpu})
+    short = h100.model_copy(
+        update={
+            "name": "Short",
+            "gpu": gpu.model_copy(update={"price_usd": None}),
+            "sweep": h100.sweep.model_copy(update={"d_model_max": 20480}),
+        }
+    )
+    known = h100.model_copy(update={"name": "Known", "gpu": gpu.model_copy(update={"guesses": ()})})
+    configurations = [h100, slow, short, known]
+    frames = [simulate(configuration) for configuration in configurations]
+    table = described_limits(
+        training_limits(pd.concat(frames)),
+        {each.name: each.gpu for each in configurations},
+        {each.name: frame.attrs["at_the_wall"] for each, frame in zip(configurations, frames, strict=True)},
+    ).set_index("configuration")
+    assert table["Linear scaling ends"].to_dict() == {
+        "H100": "2.0 × 10²⁸ FLOP",
+        "Never above": "≤ 6.5 × 10²⁴ FLOP",
+        "Short": "—",
+        "Known": "2.0 × 10²⁸ FLOP",
+    }
+    assert table["Latency wall"]["H100"] == "2.7 × 10³¹ FLOP"
+    assert table["Latency wall"]["Short"].startswith("≥ "), "the end of a sweep is passed off as a wall"
+    assert table["Cost of GPUs"].to_dict() == {
+        "H100": "≈ $252 billion",
+        "Never above": "≈ $41 million",
+        "Short": "—",
+        "Known": "$252 billion",
+    }
+    assert table["cost_usd"]["Known"] == 30000 * table["n_gpus"]["Known"]
