@@ -150,7 +150,7 @@ def select(number: int) -> None:
 def type_in(title: str, number: int, item: Input, key: str) -> None:
     """Take over what was typed into a widget."""
     entry = state.entries[title].get(number)
-    if entry and item.read(state[key]) != item.read(item.written(value_at(entry.draft, item.path))):
+    if entry and key in state and item.read(state[key]) != item.read(item.written(value_at(entry.draft, item.path))):
         change(title, number, typed, item, state[key])
 
 
