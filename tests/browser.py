@@ -33,13 +33,20 @@ CURVES = "[data-testid=stVegaLiteChart] svg.marks .mark-line path"
 TELEPHONE = 390
 STATE = "data-test-script-state"
 # Counts the runs of the script that ended, so that one can wait for the run that an action causes: those that the page
-# showed, and, because it skips the showing of a short one when it is busy, the messages that say so.
+# showed, and, because it skips the showing of a short one when it is busy, the messages that say so. An exception that
+# the page shows, if only until the next run, becomes an error of the console, with which a test fails.
 COUNTER = f"""
     Object.assign(window, {{shownRuns: 0, runs: 0, ended: 0}});
     new MutationObserver(changes => changes.forEach(({{target, oldValue}}) => {{
         const state = target.getAttribute("{STATE}");
         if (state === "notRunning" && oldValue !== state) shownRuns += 1;
     }})).observe(document, {{subtree: true, attributeFilter: ["{STATE}"], attributeOldValue: true}});
+    new MutationObserver(() => {{
+        document.querySelectorAll("[data-testid=stException]:not([data-noted])").forEach(one => {{
+            one.dataset.noted = "";
+            console.error(`the page shows an exception: ${{one.textContent}}`);
+        }});
+    }}).observe(document, {{subtree: true, childList: true}});
     window.WebSocket = class extends WebSocket {{
         constructor(...options) {{
             super(...options);
@@ -231,18 +238,24 @@ def enter(page: Page, label: str, text: str, index: int = 0) -> None:
         field(page, label, index).press("Enter")
 
 
-def choose(page: Page, label: str, option: str) -> None:
-    """Choose from a list of the sidebar, unless it is chosen."""
+def option_of(page: Page, label: str, option: str) -> Locator:
+    """What to choose of a list of the sidebar, which is opened."""
     box = sidebar(page).get_by_role("combobox", name=label, exact=True)
-    if box.input_value() == option:
-        return
     box.scroll_into_view_if_needed()
     page.evaluate(
         "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     )  # scrolls close lists
     box.click()
+    return page.get_by_role("option", name=option, exact=True)
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Choose from a list of the sidebar, unless it is chosen."""
+    if sidebar(page).get_by_role("combobox", name=label, exact=True).input_value() == option:
+        return
+    chosen = option_of(page, label, option)
     with rerun(page):
-        page.get_by_role("option", name=option, exact=True).click()
+        chosen.click()
 
 
 def press(page: Page, name: str) -> None:

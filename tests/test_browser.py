@@ -7,6 +7,7 @@ import json
 import math
 import re
 import tomllib
+from functools import partial
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -22,6 +23,7 @@ from browser import (
     main_part,
     open_section,
     open_tab,
+    option_of,
     points_of,
     press,
     rerun,
@@ -136,6 +138,22 @@ def cells(page) -> list[list[str]]:
     rows = page.get_by_test_id("stDataFrame").locator("tbody tr")
     rows.first.wait_for(state="attached")
     return rows.evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
+
+
+def to_the_letter(shown: str) -> str:
+    """What is seen of a text: word joiners have no width."""
+    return shown.replace("\u2060", "").strip()
+
+
+def tick_boxes(page):
+    """The ticks of the sidebar that include configurations."""
+    return sidebar(page).locator("input[type=checkbox]:not([role=switch])")
+
+
+def offered(page) -> list[str]:
+    """The names beside those ticks, as they are seen."""
+    labels = sidebar(page).locator("label", has=page.locator("input[type=checkbox]:not([role=switch])"))
+    return [to_the_letter(text) for text in labels.all_inner_texts()]
 
 
 def ticked(page) -> dict[str, bool]:
@@ -507,6 +525,130 @@ def test_configurations_come_and_go(visit):
     assert "edits=" not in page.url, "the preset is as it was, but the link says it is edited"
 
 
+def test_a_copy_has_the_value_that_is_still_being_typed(visit):
+    page = visit()
+    open_section(page, "Network")
+    for count, (value, pause) in enumerate((("700", 0), ("650", 150)), start=2):  # of the press, before its release
+        field(page, BANDWIDTH).fill(value)
+        with rerun(page):
+            sidebar(page).get_by_role("button", name="Duplicate", exact=True).click(delay=pause)
+        expect(field(page, "Name")).to_have_value(f"H100 ({count})")
+        expect(field(page, BANDWIDTH)).to_have_value(value)  # and not the one before
+        settle(page)
+        choose(page, "Selected configuration", "H100")
+        expect(field(page, BANDWIDTH)).to_have_value(value)
+
+
+# Clicks that come before the page shows what the last one asked for
+
+
+@pytest.fixture
+def hurried(visit):
+    """A page with open sections and two presets to change between, and how to click soon after something else."""
+    page = visit()
+    other = "Network technology, dense"
+
+    def change_preset_and_click(locator, delay: int) -> None:
+        """`locator` is found before; a click on what is gone by then does nothing, as by a mouse."""
+        target = locator.element_handle()
+        now = sidebar(page).get_by_role("combobox", name="Preset").input_value()
+        title = other if now == DENSE else DENSE
+        option = option_of(page, "Preset", title)
+        with rerun(page):
+            option.click()
+            page.wait_for_timeout(delay)
+            target.evaluate("one => one.click()")
+        expect(sidebar(page).get_by_role("combobox", name="Preset")).to_have_value(title)
+        settle(page)
+
+    return page, change_preset_and_click, (DENSE, other)
+
+
+DELAYS = (40, 120, 250)  # ms
+
+
+def test_a_quick_click_on_a_tab_a_section_or_a_switch_after_another_preset_counts(hurried):
+    page, change_preset_and_click, _ = hurried
+    live = sidebar(page).get_by_role("switch", name="Live update")
+    for number, delay in enumerate(DELAYS):
+        tab = page.get_by_role("tab", name=TABS[1 - number % 2])
+        change_preset_and_click(tab, delay)
+        expect(tab).to_have_attribute("aria-selected", "true")
+        change_preset_and_click(sidebar(page).locator("summary", has_text="Network"), delay)
+        expect(field(page, BANDWIDTH)).to_be_visible(visible=number % 2 == 0)
+        change_preset_and_click(live, delay)
+        expect(live).to_be_checked(checked=number % 2 == 1)
+        settle(page)
+        expect(page.locator(NOTICES)).to_have_count(0)
+        assert all(ticked(page).values()), "a tick went with the click"
+
+
+def test_a_quick_click_on_a_button_or_a_tick_after_another_preset_is_about_one_of_the_two(hurried):
+    page, change_preset_and_click, titles = hurried
+    names = {title: [configuration.name for configuration in configurations_of(title)] for title in titles}
+    button = partial(sidebar(page).get_by_role, "button", exact=True)
+    for delay in DELAYS:
+        for locator, more in ((button(name="Duplicate"), 1), (button(name="Remove"), -1)):
+            change_preset_and_click(locator, delay)
+            found = {}
+            for title in titles:
+                choose(page, "Preset", title)
+                assert all(ticked(page).values()), "a tick went with the click on a button"
+                found[title] = offered(page)
+                expect(page.locator(CURVES)).to_have_count(len(found[title]))
+            count = sum(map(len, found.values()))
+            assert count - sum(map(len, names.values())) == more, f"after {delay} ms: {found} of {names}"
+            assert found.keys() == names.keys() and sum(found[title] != names[title] for title in titles) == 1
+            names = found
+    for delay in DELAYS:
+        change_preset_and_click(tick_boxes(page).nth(1), delay)
+        left_out = 0
+        for title in titles:
+            choose(page, "Preset", title)
+            assert offered(page) == names[title]
+            boxes = tick_boxes(page)
+            unticked = [box for box in boxes.all() if not box.is_checked()]
+            expect(page.locator(CURVES)).to_have_count(boxes.count() - len(unticked))
+            left_out += len(unticked)
+            for box in unticked:
+                switch(page, box.get_attribute("aria-label"))
+        assert left_out <= 1, "one click took two ticks"
+
+
+def test_a_quick_click_on_the_tick_of_what_is_removed_does_nothing(visit):
+    page = visit(preset="Today's hardware")
+    names = [configuration.name for configuration in configurations_of("Today's hardware")]
+    for delay in DELAYS:
+        choose(page, "Selected configuration", names[-1])
+        tick = tick_boxes(page).last.element_handle()
+        with rerun(page):
+            sidebar(page).get_by_role("button", name="Remove", exact=True).click()
+            page.wait_for_timeout(delay)
+            tick.evaluate("one => one.click()")
+        names.pop()
+        expect(tick_boxes(page)).to_have_count(len(names))
+        expect(page.locator(CURVES)).to_have_count(len(names))
+        assert offered(page) == names
+        assert all(ticked(page).values()), "another configuration lost its tick"
+        expect(sidebar(page).get_by_role("combobox", name="Selected configuration")).to_have_value(names[-1])
+        settle(page)
+
+
+def test_there_and_back_again_quickly_leaves_all_ticks(visit):
+    page = visit()
+    for delay in (0, *DELAYS):
+        with rerun(page):
+            option_of(page, "Preset", "Network technology, dense").click()
+            page.wait_for_timeout(delay)
+            option_of(page, "Preset", DENSE).click()
+        expect(sidebar(page).get_by_role("combobox", name="Preset")).to_have_value(DENSE)
+        names = [configuration.name for configuration in configurations_of(DENSE)]
+        expect(tick_boxes(page)).to_have_count(len(names))
+        settle(page)
+        assert ticked(page) == dict.fromkeys(names, True), f"after {delay} ms"
+        assert drawn_points(page, DENSE) == expected_points(DENSE)
+
+
 def test_nothing_ticked_says_what_to_do(visit):
     page = visit(preset=GTX_580)
     for name in ("GTX 580", "GTX 580, finer steps"):
@@ -573,6 +715,45 @@ def test_gtx_580_by_hand_has_the_articles_numbers_and_so_has_its_link(visit):
     assert field(fresh, "FLOP per clock per thread").input_value() == "0.0625", "the other precision's rate is lost"
 
 
+# Names
+
+
+def test_names_are_shown_to_the_letter(visit):
+    page = visit()
+    names = ["toString", "__proto__", ":smile: -- <b>x</b> $a$ $b$"]
+    selected = sidebar(page).get_by_role("combobox", name="Selected configuration")
+    for old, new in zip([configuration.name for configuration in configurations_of(DENSE)], names, strict=True):
+        choose(page, "Selected configuration", old)
+        enter(page, "Name", new)
+        expect(selected).to_have_value(new)
+        heading = main_part(page).locator("h3")
+        expect(heading).to_contain_text("━━")
+        assert to_the_letter(heading.inner_text().replace("━", "")) == new
+    assert offered(page) == names
+    assert drawn_points(page, DENSE) == expected_points(DENSE)
+    assert set(curves(page)) == set(hexes("light", 3)), "the lines have lost their colours"
+    legend = page.locator(f"{CHART} svg.marks .role-legend-label text")
+    expect(legend).to_have_text(names)
+    assert {dots(page, name).count() for name in names} == {
+        len(simulate(configuration)) for configuration in configurations_of(DENSE)
+    }
+    here = seen(page)
+    sidebar(page).get_by_role("button", name="Add new configuration").click()
+    assert to_the_letter(page.get_by_role("menuitem").first.inner_text()) == f"A copy of {names[-1]}"
+    page.keyboard.press("Escape")
+
+    open_tab(page, "Parallelism")
+    panels = [to_the_letter(text.replace("━", "")) for text in page.locator("p:has(strong):visible").all_inner_texts()]
+    assert [text for text in panels if text in names] == names
+    open_tab(page, "Maximum training compute")
+    assert [row[1] for row in cells(page)] == names
+    expect(page.locator(f"{CHART} svg.marks .role-mark text")).to_have_text(names)
+
+    open_tab(page, "Utilization")
+    fresh = visit(address=page.url)
+    assert seen(fresh) == here, "the link shows something else"
+
+
 # Links
 
 
@@ -633,7 +814,7 @@ def test_damaged_links_say_so_and_show_the_first_preset(visit):
     for query, words in {
         "preset=No+such+preset": "This link could not be opened: there is no preset of this name",
         "edits=1.ePkLWzqwq8YsiGAFkCOE": "This link is damaged or incomplete",
-        "threshold=abc&configuration=zzz&view=foo": "damaged and was left out: configuration, view, threshold.",
+        "threshold=abc&configuration=zzz&view=foo": "was left out: the selected configuration, the tab, the threshold.",
     }.items():
         page.goto(f"{page.url.partition('?')[0]}?{query}")
         settle(page)
@@ -920,6 +1101,26 @@ def test_nothing_overflows_a_telephone(visit, preset, scheme):
     for section in SECTIONS:
         open_section(page, section)
     check("sidebar", "[data-testid=stSidebarContent]")
+
+
+def test_pictures_of_charts_are_within_reach_of_a_finger(visit):
+    page = visit(width=TELEPHONE)
+    for tab in TABS:
+        open_tab(page, tab)
+        charts = page.locator(f"{CHART} svg.marks:visible").count()
+        buttons = page.locator("button[data-type]:visible")
+        expect(buttons).to_have_count(2 * charts)
+        for button in buttons.all():
+            hit = button.evaluate(
+                """button => {
+                    button.scrollIntoView({block: "center"});
+                    const {left, top, width, height} = button.getBoundingClientRect();
+                    const [x, y] = [left + width / 2, top + height / 2], host = button.getRootNode().host;
+                    const found = document.elementFromPoint(x, y);
+                    return found === host && host.shadowRoot.elementFromPoint(x, y) === button || found.outerHTML;
+                }"""
+            )
+            assert hit is True, f"{tab}: something covers {button.get_attribute('aria-label')}: {hit}"
 
 
 def test_the_longest_name_leaves_room_for_the_charts_of_a_telephone(visit):
