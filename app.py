@@ -144,14 +144,19 @@ def go_on() -> None:
 
 def select(number: int) -> None:
     """Select a configuration, by its name of now."""
-    state.configuration = state.entries[state.preset][number].valid.name
+    state.chosen, state.configuration = number, state.entries[state.preset][number].valid.name
 
 
-def type_in(title: str, number: int, item: Input, key: str) -> None:
-    """Take over what was typed into a widget."""
-    entry = state.entries[title].get(number)
-    if entry and key in state and item.read(state[key]) != item.read(item.written(value_at(entry.draft, item.path))):
-        change(title, number, typed, item, state[key])
+def type_in(title: str, number: int, item: Input, key: str, visit: int) -> None:
+    """Take over what was typed into a widget, unless it is of an earlier visit to the preset and gone."""
+    entry, value = state.entries[title].get(number), state.get(key)
+    if (
+        visit == state.visit
+        and entry
+        and value is not None
+        and item.read(value) != item.read(item.written(value_at(entry.draft, item.path)))
+    ):
+        change(title, number, typed, item, value)
 
 
 def take_hardware(title: str, number: int, key: str) -> None:
@@ -282,7 +287,7 @@ def complain(problem: str) -> None:
 
 def control(title: str, number: int, entry: Entry, item: Input) -> None:
     """The widget of one input, and below it what is wrong with its value."""
-    key = f"{item.location} {number}.{entry.revision}"
+    key = f"{item.location} {number}.{entry.revision} {state.visit}"
     written = item.written(value_at(entry.draft, item.path))
     if key not in state or item.read(state[key]) != item.read(written):
         state[key] = written
@@ -291,7 +296,7 @@ def control(title: str, number: int, entry: Entry, item: Input) -> None:
         "key": key,
         "help": plain(f"{item.description} {item.bounds}".strip()),
         "on_change": type_in,
-        "args": (title, number, item, key),
+        "args": (title, number, item, key, state.visit),
     }
     if item.kind == "switch":
         st.toggle(**common)
@@ -445,7 +450,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
         title=None,
         orient="top",
         columns=alt.expr("max(1, floor(width / 260))"),
-        labelExpr=f"{json.dumps(list(styles))}[toNumber(slice(datum.label, 5))]",
+        labelExpr=f"slice({json.dumps([f' {name}' for name in styles])}[toNumber(slice(datum.label, 5))], 1)",
         symbolType="stroke",
         symbolSize=300,
         symbolStrokeWidth=3,
@@ -687,6 +692,8 @@ with st.sidebar:
         state.entries[title] = opened(sheet_of(title), state.numbers)
     sheet = sheet_of(title)
     entries: Entries = state.entries[title]
+    if state.get("visited") != title:  # ticks start anew: after quick changes Streamlit may give old ones another value
+        state.visited, state.visit = title, state.get("visit", 0) + 1
     st.subheader("Configurations", help="Tick what the charts, the tables and the downloads include.", anchor=False)
     styles: Styles = {
         entry.valid.name: (
@@ -695,15 +702,19 @@ with st.sidebar:
         )
         for entry in entries.values()
     }
+    rows = st.container()  # so that what is below keeps its place, and clicks on it, however many there are
     for number, entry in entries.items():
-        state.setdefault(f"include {number}", entry.shown.included)
-        with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
+        key = f"include {number} {state.visit}"
+        state.setdefault(key, entry.shown.included)
+        with rows.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
             st.markdown(swatch(styles[entry.valid.name]), width="content")
-            included = st.checkbox(plain(entry.valid.name), key=f"include {number}", width="stretch")
+            included = st.checkbox(plain(entry.valid.name), key=key, width="stretch")
         if included != entry.shown.included:
             shown = entry.shown.model_copy(update={"included": included})
             entries[number] = replace(entry, shown=shown)
     names = {entry.valid.name: number for number, entry in entries.items()}
+    if state.get("configuration") not in names and state.get("chosen") in entries:  # a quick click brought an old name
+        state.configuration = entries[state.chosen].valid.name
     name = st.selectbox(
         "Selected configuration",
         list(names),
@@ -711,7 +722,7 @@ with st.sidebar:
         bind="query-params",
         help="The one to edit here, whose numbers stand above the charts.",
     )
-    number = names[name]
+    number = state.chosen = names[name]
     preset_configurations = {configuration.name: configuration for configuration in sheet.configurations}
     origin = preset_configurations.get(entries[number].shown.origin)
     full = len(entries) >= MOST_CONFIGURATIONS
@@ -745,7 +756,8 @@ with st.sidebar:
         help="A copy of the selected one, or a GPU of the catalogue with its network.",
         width="stretch",
     )
-    editor(title, number, entries[number])
+    with st.container():
+        editor(title, number, entries[number])
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         live = st.toggle(
             "Live update", value=True, key="live", bind="query-params", help="Off: changes wait for “Run simulation”."
