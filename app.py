@@ -794,11 +794,12 @@ running = st.empty()
 if live:
     entries.update({key: replace(entry, applied=entry.valid) for key, entry in entries.items()})
 included = {key: entry for key, entry in entries.items() if entry.shown.included and entry.applied}
+slots = {key: slot(entry.applied) for key, entry in included.items()}
 if not state.stopped:
-    simulate_all([entry.applied for entry in included.values() if not slot(entry.applied)], running)
+    simulate_all([entry.applied for key, entry in included.items() if not slots[key]], running)
 unfinished = []
 for key, entry in included.items():
-    kept, spoken = slot(entry.applied), f"**{plain(entry.valid.name)}**"
+    kept, spoken = slots[key], f"**{plain(entry.valid.name)}**"
     if "frame" in kept:
         entries[key] = included[key] = replace(entry, drawn=entry.applied)
         if kept["frame"].empty:
@@ -814,14 +815,15 @@ if unfinished:
 pending = [
     entry.valid.name
     for entry in entries.values()
-    if entry.applied is None or what_counts(entry.applied) != what_counts(entry.valid)
+    if entry.applied is not entry.valid
+    and (entry.applied is None or what_counts(entry.applied) != what_counts(entry.valid))
 ]
 if pending:
     st.info(f"Changed but not run: {plain(', '.join(pending))}. Press “Run simulation”.", icon=":material/pending:")
 
 curves = {}
-for entry in included.values():
-    kept = slot(entry.drawn) if entry.drawn else {}
+for key, entry in included.items():
+    kept = slots[key] if entry.drawn is entry.applied else slot(entry.drawn) if entry.drawn else {}
     if "frame" in kept and not kept["frame"].empty:
         name = entry.valid.name
         curves[name] = Curve(
