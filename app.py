@@ -29,14 +29,24 @@ from model.words import (
     level_in_words,
     sentence,
 )
-from model.workspace import MOST_LINK_CHARACTERS, Unreadable, Workspace, edits, from_edits, from_json, to_json
+from model.workspace import (
+    LEAST_THRESHOLD,
+    MOST_LINK_CHARACTERS,
+    MOST_THRESHOLD,
+    THRESHOLD,
+    Unreadable,
+    Workspace,
+    edits,
+    from_edits,
+    from_json,
+    to_json,
+)
 
 st.set_page_config(
     page_title="How far can AI training scale?", page_icon="📈", layout="wide", initial_sidebar_state=340
 )
 
 UTILIZATION, PARALLELISM, MAXIMUM = VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
-LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
 THRESHOLDS = {str(percentage) for percentage in range(LEAST_THRESHOLD, MOST_THRESHOLD + 1)}
 LEAST_LABELLED = 0.05  # share of log(GPUs)
 PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
@@ -898,8 +908,9 @@ if not curves:
     headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
     st.stop()
 
+found = training_limits(results, threshold / 100)
 limits = described_limits(
-    training_limits(results, threshold / 100),
+    found,
     {name: curve.configuration.gpu for name, curve in curves.items()},
     {name: curve.frame.attrs["at_the_wall"] for name, curve in curves.items()},
 )
@@ -1059,7 +1070,7 @@ if maximum.open:
         )
         download(
             "Table",
-            partial(training_limits(results, threshold / 100).assign(cost_usd=limits["cost_usd"]).to_csv, index=False),
+            partial(found.assign(cost_usd=limits["cost_usd"]).to_csv, index=False),
             file_name="limits.csv",
             mime="text/csv",
             help="The limits in FLOP and US$ (CSV).",

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 MAX_D_MODEL = 2**24
+MOST_LEVELS = 4  # of a network
 MOST_CONFIGURATIONS = 100  # of a preset, a file or a page
 TRAINING_RUN = "Training run"
 TOKENS_DEFAULT = 2048 * 2048
@@ -105,7 +106,7 @@ LevelBandwidth = Annotated[
     PlainSerializer(_infinity_to_text, when_used="json"),
 ]
 Degree = Annotated[int, Field(ge=1, le=2**62)]
-Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
+Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Text = Annotated[str, Field(max_length=500)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
@@ -391,7 +392,7 @@ class Sweep(Schema):
         return largest
 
 
-Network = Annotated[tuple[NetworkLevel, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=4)]
+Network = Annotated[tuple[NetworkLevel, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
 
 
 def _check_sizes(network: tuple[NetworkLevel, ...]) -> tuple[NetworkLevel, ...]:

@@ -15,12 +15,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from model.configuration import MOST_BANDWIDTH, Configuration, Gpu, NetworkLevel, Schema, _infinite_if_huge
+from model.configuration import MOST_BANDWIDTH, MOST_LEVELS, Configuration, Gpu, NetworkLevel, Schema, _infinite_if_huge
 from model.text import number, quantity_from, unit_factor
 
 Path = tuple[str | int, ...]
 Draft = Any
-MOST_LEVELS = 4
 ADDED_LEVEL_SIZE = 32
 PRECISIONS = (4, 8, 16, 32, 64)
 

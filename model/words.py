@@ -85,11 +85,13 @@ def described_limits(
         "Linear scaling ends" (≤ where no run is above the threshold), "Latency wall" (≥ where the curve ends before)
         and "Cost of GPUs" (≈ where the price is a guess).
     """
+    import pandas as pd
+
     ends_at_wall = limits["configuration"].map(at_the_wall).astype(bool)
     above = limits["last_above_flop"].notna()
-    prices = limits["configuration"].map({name: capital_cost_usd(gpu, 1) for name, gpu in gpus.items()})
     guessed = limits["configuration"].map({name: "price_usd" in gpu.guesses for name, gpu in gpus.items()}).astype(bool)
-    cost = prices.astype(float) * limits["n_gpus"].astype(float)
+    counts = zip(limits["configuration"], limits["n_gpus"].astype(float), strict=True)
+    cost = pd.Series([capital_cost_usd(gpus[name], count) for name, count in counts], index=limits.index, dtype=float)
     marks = (above.map({True: "", False: "≤ "}), ends_at_wall.map({True: "", False: "≥ "}))
     return limits.assign(
         at_the_wall=ends_at_wall,

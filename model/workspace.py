@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PACKAGE = "training-scaling-simulator"
 SCHEMA_VERSION = 2  # of files; 1 was the complete output without a title of its own and without how things are shown
 COLOURS = 18
+LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
 MOST_FILE_BYTES = 20 * 2**20
 MOST_LINK_CHARACTERS = 100_000
 MOST_LINK_BYTES = 2**20  # once decompressed
@@ -138,7 +139,12 @@ class Workspace(Preset):
     )
     selected: str | None = field("Selected", "Name of the selected configuration.", default=None)
     threshold_percent: int = field(
-        "Threshold", "Where linear scaling ends, as a share of peak sustained.", unit="%", default=80, ge=50, le=99
+        "Threshold",
+        "Where linear scaling ends, as a share of peak sustained.",
+        unit="%",
+        default=THRESHOLD,
+        ge=LEAST_THRESHOLD,
+        le=MOST_THRESHOLD,
     )
     view: str = field("View", "Name of the open tab; empty for the first.", default="", max_length=40)
 
