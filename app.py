@@ -5,7 +5,7 @@ import json
 import math
 import time
 from dataclasses import replace
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +66,6 @@ POWER_OF_TEN = """
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
 
 
-@st.cache_resource(show_spinner=False)
 def component(name: str):
     """A button whose work only the browser can do, from its files."""
     files = Path(__file__).parent / ".streamlit" / "components"
@@ -76,11 +75,14 @@ def component(name: str):
     return st.components.v2.component(name, html=html, js=js, css=css)
 
 
+@st.cache_resource(show_spinner=False)
+def loaded() -> tuple:
+    """What is read from files, once for all sessions."""
+    return component("copy_link"), component("download_chart"), load_presets(), load_hardware(), load_known_models()
+
+
 st.html("<style>[data-testid=stStatusWidget] button { display: none }</style>")  # its stop leaves a page half drawn
-copy_link, download_chart = component("copy_link"), component("download_chart")
-presets = st.cache_resource(load_presets, show_spinner=False)()
-hardware = st.cache_resource(load_hardware, show_spinner=False)()
-known_models = st.cache_resource(load_known_models, show_spinner=False)()
+copy_link, download_chart, presets, hardware, known_models = loaded()
 state = st.session_state
 
 # State: the entries of every preset that was looked at, and what changes them.
@@ -255,10 +257,11 @@ def slot(configuration: Configuration) -> dict:
 
 
 class Bar:
-    """A bar and a button to stop, which appear when a simulation takes long."""
+    """A bar and a button to stop, which appear when a simulation takes long, after what need not wait for it."""
 
-    def __init__(self, place, names: list[str]):
-        self.place, self.names, self.bar, self.next = place, names, None, time.monotonic() + PATIENCE_S
+    def __init__(self, place, names: list[str], meanwhile):
+        self.place, self.names, self.meanwhile = place, names, meanwhile
+        self.bar, self.next = None, time.monotonic() + PATIENCE_S
 
     def show(self, index: int, share: float) -> None:
         """Tell how much of one simulation is done; after a press on Stop, Streamlit ends the script here."""
@@ -266,16 +269,17 @@ class Bar:
             return
         self.next = time.monotonic() + REFRESH_S
         if self.bar is None:
+            self.meanwhile()
             with self.place.container(border=True):
                 self.bar = st.progress(0.0)
-                st.button("Stop", on_click=stop, icon=":material/stop_circle:")
+                st.button("Stop", key="stop", on_click=stop, icon=":material/stop_circle:")
         words = f"Simulating {plain(self.names[index])}, {index + 1} of {len(self.names)}"
         self.bar.progress((index + share) / len(self.names), text=words)
 
 
-def simulate_all(configurations: list[Configuration], place) -> None:
-    """Fill the slots of configurations."""
-    bar = Bar(place, [configuration.name for configuration in configurations])
+def simulate_all(configurations: list[Configuration], place, meanwhile) -> None:
+    """Fill the slots of configurations; call `meanwhile` if that takes long, and show a bar in `place`."""
+    bar = Bar(place, [configuration.name for configuration in configurations], meanwhile)
     for index, configuration in enumerate(configurations):
         kept = slot(configuration)
         if kept:  # alike but for its name
@@ -423,13 +427,21 @@ def tooltip(*titles: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{title}:N", title=title) for title in titles]
 
 
-def chart(build):
-    """Cache the Vega-Lite of a chart by its arguments: its data sets, by name, are given where it is drawn."""
+@st.cache_resource(max_entries=256, show_spinner=False)
+def vega_lite_of(name: str, arguments: tuple, _build) -> dict:
+    """The Vega-Lite of a chart that a function of this name builds."""
+    return _build(*arguments).to_dict()
 
-    @st.cache_resource(max_entries=64, show_spinner=False)
+
+def chart(build):
+    """Cache the Vega-Lite of a chart by its arguments: its data sets, by name, are given where it is drawn.
+
+    All charts share a cache, for Streamlit takes half a millisecond a run to set one up.
+    """
+
     @wraps(build)
     def vega_lite(*arguments) -> dict:
-        return build(*arguments).to_dict()
+        return vega_lite_of(build.__name__, arguments, build)
 
     return vega_lite
 
@@ -766,8 +778,7 @@ with st.sidebar:
         help="A copy of the selected one, or a GPU of the catalogue with its network.",
         width="stretch",
     )
-    with st.container():
-        editor(title, number, entries[number])
+    form = st.container()
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         live = st.toggle(
             "Live update", value=True, key="live", bind="query-params", help="Off: changes wait for “Run simulation”."
@@ -782,6 +793,14 @@ with st.sidebar:
         st.file_uploader(
             "A saved state, a complete output or a preset (JSON)", type="json", key="file", on_change=open_file
         )
+
+
+@cache
+def draw_form() -> None:
+    """Draw the form, once a run: after the curve, which an edit waits for, unless that takes long."""
+    with form:
+        editor(title, number, entries[number])
+
 
 # What comes of it
 
@@ -806,7 +825,7 @@ if live:
 included = {key: entry for key, entry in entries.items() if entry.shown.included and entry.applied}
 slots = {key: slot(entry.applied) for key, entry in included.items()}
 if not state.stopped:
-    simulate_all([entry.applied for key, entry in included.items() if not slots[key]], running)
+    simulate_all([entry.applied for key, entry in included.items() if not slots[key]], running, draw_form)
 unfinished = []
 for key, entry in included.items():
     kept, spoken = slots[key], f"**{plain(entry.valid.name)}**"
@@ -855,102 +874,21 @@ threshold = maximum_card.slider(
     help=f"{TERMS['Peak sustained']} {TERMS['Linear scaling']}",
 )
 
-workspace = Workspace(
-    title=title,
-    description=sheet.description,
-    source=sheet.source,
-    configurations=tuple(entry.valid for entry in entries.values()),
-    shown=tuple(entry.shown for entry in entries.values()),
-    selected=state.configuration,
-    threshold_percent=threshold,
-    view=state.view,
-)
-link = edits(workspace, presets.get(title))
-if len(link) > MOST_LINK_CHARACTERS:
-    notices.warning("This state is too long for a link: download it, and pass the file on.", icon=":material/link_off:")
-    link = ""  # rather than that of an earlier state
-if link != st.query_params.get("edits", ""):
-    if link:
-        st.query_params["edits"] = link
-    else:
-        del st.query_params["edits"]
+if curves:
+    results = pd.concat([curve.frame for curve in curves.values()], ignore_index=True)
+    found = training_limits(results, threshold / 100)
+    limits = described_limits(
+        found,
+        {name: curve.configuration.gpu for name, curve in curves.items()},
+        {name: curve.frame.attrs["at_the_wall"] for name, curve in curves.items()},
+    )
+    limits["line"] = limits["configuration"].map(keys_of(curves))
+    ends = limits.set_index("configuration")["linear_scaling_end_flop"]
+    words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
+    curve = curves.get(state.configuration)
+    styles_drawn = {name: styles[name] for name in curves}
 
-style = styles[state.configuration]
-with heading:
-    st.subheader(f"{swatch(style)} {plain(state.configuration)}", anchor=False, width="stretch")
-    with st.container(horizontal=True, gap="xsmall", width="content"):
-        copy_link(key="copy link", width="content")
-        download = partial(st.download_button, on_click="ignore", icon=":material/download:")
-        download(
-            "State",
-            partial(to_json, workspace),
-            file_name="training-scaling.json",
-            mime="application/json",
-            help="Everything set on this page (JSON); “Open a file” brings it back.",
-        )
-        if curves:
-            results = pd.concat([curve.frame for curve in curves.values()], ignore_index=True)
-            download(
-                "Complete output",
-                partial(to_json, workspace, results),
-                file_name="complete-output.json",
-                mime="application/json",
-                help="The state, and every column of every point of the curves (JSON). “Open a file” reads it too.",
-            )
-            download(
-                "Points",
-                partial(results.to_csv, index=False),
-                file_name="points.csv",
-                mime="text/csv",
-                help="Every column of every point of the curves (CSV).",
-            )
-if not curves:
-    headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
-    st.stop()
-
-found = training_limits(results, threshold / 100)
-limits = described_limits(
-    found,
-    {name: curve.configuration.gpu for name, curve in curves.items()},
-    {name: curve.frame.attrs["at_the_wall"] for name, curve in curves.items()},
-)
-limits["line"] = limits["configuration"].map(keys_of(curves))
-ends = limits.set_index("configuration")["linear_scaling_end_flop"]
-words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
-curve = curves.get(state.configuration)
-styles_drawn = {name: styles[name] for name in curves}
-
-with headline:
-    if curve is None:
-        st.info(f"{plain(state.configuration)} is not among the curves.", icon=":material/visibility_off:")
-    else:
-        limit = limits.set_index("configuration").loc[state.configuration]
-        metrics = st.grid(5, min_column_width=150)
-        metrics.metric("Linear scaling ends", limit["Linear scaling ends"], help=TERMS["Linear scaling"])
-        metrics.metric("Parameters", amount(limit["params"]), help="Of the model where linear scaling ends.")
-        metrics.metric("GPUs", amount(limit["n_gpus"]), help="Of the cluster that trains it.")
-        metrics.metric("MFU", percent(limit["mfu"]), help=f"{TERMS['MFU']} Here where linear scaling ends.")
-        metrics.metric(
-            "Latency wall",
-            limit["Latency wall"],
-            help=f"{TERMS['Latency wall']} {curve.frame.attrs['reason']}",
-        )
-        at_end = curve.frame[curve.frame["training_flop"] == limit["linear_scaling_end_flop"]]
-        if at_end.empty:
-            say = f"MFU stays above {threshold}% of peak sustained up to the end of the curve."
-        elif not limit["above"]:
-            say = f"MFU is nowhere above {threshold}% of peak sustained: this is the smallest run of the curve."
-        else:
-            say = f"Where linear scaling ends: {sentence(at_end.iloc[0])}"
-        st.caption(
-            plain(say),
-            help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
-        )
-        guesses = guesses_in_words(curve.configuration.gpu)
-        if guesses:
-            st.caption(f"Guesses that this rests on: {plain(guesses)}.", help="Marked beside their inputs too.")
-
-if utilization.open:
+if curves and utilization.open:  # before what stands above it, for an edit waits for its curve
     reference = curve or next(iter(curves.values()))
     end_width = reference.frame["d_model"][reference.frame["training_flop"] == ends[reference.name]]
     widths = list(reference.frame["d_model"])
@@ -1001,6 +939,89 @@ if utilization.open:
             hide_index=True,
             alt="Degrees of parallelism at this point over each network level.",
         )
+
+draw_form()
+workspace = Workspace(
+    title=title,
+    description=sheet.description,
+    source=sheet.source,
+    configurations=tuple(entry.valid for entry in entries.values()),
+    shown=tuple(entry.shown for entry in entries.values()),
+    selected=state.configuration,
+    threshold_percent=threshold,
+    view=state.view,
+)
+link = edits(workspace, presets.get(title))
+if len(link) > MOST_LINK_CHARACTERS:
+    notices.warning("This state is too long for a link: download it, and pass the file on.", icon=":material/link_off:")
+    link = ""  # rather than that of an earlier state
+if link != st.query_params.get("edits", ""):
+    if link:
+        st.query_params["edits"] = link
+    else:
+        del st.query_params["edits"]
+
+style = styles[state.configuration]
+with heading:
+    st.subheader(f"{swatch(style)} {plain(state.configuration)}", anchor=False, width="stretch")
+    with st.container(horizontal=True, gap="xsmall", width="content"):
+        copy_link(key="copy link", width="content")
+        download = partial(st.download_button, on_click="ignore", icon=":material/download:")
+        download(
+            "State",
+            partial(to_json, workspace),
+            file_name="training-scaling.json",
+            mime="application/json",
+            help="Everything set on this page (JSON); “Open a file” brings it back.",
+        )
+        if curves:
+            download(
+                "Complete output",
+                partial(to_json, workspace, results),
+                file_name="complete-output.json",
+                mime="application/json",
+                help="The state, and every column of every point of the curves (JSON). “Open a file” reads it too.",
+            )
+            download(
+                "Points",
+                partial(results.to_csv, index=False),
+                file_name="points.csv",
+                mime="text/csv",
+                help="Every column of every point of the curves (CSV).",
+            )
+if not curves:
+    headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
+    st.stop()
+
+with headline:
+    if curve is None:
+        st.info(f"{plain(state.configuration)} is not among the curves.", icon=":material/visibility_off:")
+    else:
+        limit = limits.set_index("configuration").loc[state.configuration]
+        metrics = st.grid(5, min_column_width=150)
+        metrics.metric("Linear scaling ends", limit["Linear scaling ends"], help=TERMS["Linear scaling"])
+        metrics.metric("Parameters", amount(limit["params"]), help="Of the model where linear scaling ends.")
+        metrics.metric("GPUs", amount(limit["n_gpus"]), help="Of the cluster that trains it.")
+        metrics.metric("MFU", percent(limit["mfu"]), help=f"{TERMS['MFU']} Here where linear scaling ends.")
+        metrics.metric(
+            "Latency wall",
+            limit["Latency wall"],
+            help=f"{TERMS['Latency wall']} {curve.frame.attrs['reason']}",
+        )
+        at_end = curve.frame[curve.frame["training_flop"] == limit["linear_scaling_end_flop"]]
+        if at_end.empty:
+            say = f"MFU stays above {threshold}% of peak sustained up to the end of the curve."
+        elif not limit["above"]:
+            say = f"MFU is nowhere above {threshold}% of peak sustained: this is the smallest run of the curve."
+        else:
+            say = f"Where linear scaling ends: {sentence(at_end.iloc[0])}"
+        st.caption(
+            plain(say),
+            help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
+        )
+        guesses = guesses_in_words(curve.configuration.gpu)
+        if guesses:
+            st.caption(f"Guesses that this rests on: {plain(guesses)}.", help="Marked beside their inputs too.")
 
 if parallelism.open:
     with parallelism:

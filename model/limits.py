@@ -53,30 +53,33 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
 
     if not 0 < threshold < 1:
         raise ValueError(f"threshold must be above 0 and below 1, got {threshold}")
-    limits = pd.DataFrame([_limits(curve, threshold) for _, curve in frame.groupby("configuration", sort=False)])
-    if limits.empty:
-        names = ("configuration", "gpu", "sparse", "threshold", "linear_scaling_end_flop", "last_above_flop")
-        return pd.DataFrame(columns=[*names, "recrosses", "latency_wall_flop", *AT_THE_END])
-    return limits.astype(dict.fromkeys(("n_gpus", "dp", "tp", "pp", "ep"), "Int64"))
-
-
-def _limits(curve: "pd.DataFrame", threshold: float) -> dict:
-    if not curve["d_model"].is_monotonic_increasing or curve["d_model"].duplicated().any():
-        raise ValueError(f"several curves are named {curve['configuration'].iloc[0]!r}: rename their configurations")
-    training_flop = curve["training_flop"].to_numpy()
-    above = curve["fraction_of_peak"].to_numpy() > threshold
-    first_below = np.argmin(above) if not above.all() else None
-    return {
-        "configuration": curve["configuration"].iloc[0],
-        "gpu": curve["gpu"].iloc[0],
-        "sparse": bool((curve["sparsity"] > 1).any()),
-        "threshold": threshold,
-        "linear_scaling_end_flop": np.nan if first_below is None else training_flop[first_below],
-        "last_above_flop": training_flop[above].max(initial=0) or np.nan,
-        "recrosses": int(np.count_nonzero(np.diff(above))) > 1,
-        "latency_wall_flop": training_flop.max(),
-        **{name: None if first_below is None else curve[name].iloc[first_below] for name in AT_THE_END},
-    }
+    codes, names = pd.factorize(frame["configuration"])
+    curves = [np.flatnonzero(codes == code) for code in range(len(names))]
+    widths, training_flop, factor = (frame[name].to_numpy() for name in ("d_model", "training_flop", "sparsity"))
+    for name, rows in zip(names, curves, strict=True):
+        if (np.diff(widths[rows]) <= 0).any():
+            raise ValueError(f"several curves are named {name!r}: rename their configurations")
+    is_above = frame["fraction_of_peak"].to_numpy() > threshold
+    above = [is_above[rows] for rows in curves]
+    ends = np.array([rows[np.argmin(above)] for rows, above in zip(curves, above, strict=True)], int)
+    reached = ~is_above[ends]  # if all points are above, the first is taken, and left out below
+    limits = pd.DataFrame(
+        {
+            "configuration": names,
+            "gpu": frame["gpu"].to_numpy()[ends],
+            "sparse": np.array([(factor[rows] > 1).any() for rows in curves], bool),
+            "threshold": np.full(len(curves), threshold, float),
+            "linear_scaling_end_flop": np.where(reached, training_flop[ends], np.nan),
+            "last_above_flop": np.array(
+                [training_flop[rows[is_above[rows]]].max(initial=0) or np.nan for rows in curves], float
+            ),
+            "recrosses": np.array([np.count_nonzero(np.diff(above)) > 1 for above in above], bool),
+            "latency_wall_flop": np.array([training_flop[rows].max() for rows in curves], float),
+        }
+    )
+    at_the_end = frame[[*AT_THE_END]].iloc[ends].reset_index(drop=True)
+    counts = at_the_end.columns.difference(["params", "mfu"])
+    return limits.join(at_the_end[reached].astype(dict.fromkeys(counts, "Int64")))
 
 
 def latency_wall(training_s, batch_tokens, n_layers, latency_s):

@@ -36,7 +36,7 @@ STATE = "data-test-script-state"
 # showed, and, because it skips the showing of a short one when it is busy, the messages that say so. An exception that
 # the page shows, if only until the next run, becomes an error of the console, with which a test fails.
 COUNTER = f"""
-    Object.assign(window, {{shownRuns: 0, runs: 0, ended: 0}});
+    Object.assign(window, {{shownRuns: 0, runs: 0, asked: 0, ended: 0}});
     new MutationObserver(changes => changes.forEach(({{target, oldValue}}) => {{
         const state = target.getAttribute("{STATE}");
         if (state === "notRunning" && oldValue !== state) shownRuns += 1;
@@ -60,10 +60,18 @@ COUNTER = f"""
                 }}
             }});
         }}
+        send(data) {{
+            asked = performance.now();
+            super.send(data);
+        }}
     }};
 """
 RAN = """([shownBefore, before]) =>
     shownRuns > shownBefore || runs > before && performance.now() - ended > 300
+"""
+QUIET = f"""() =>
+    asked < ended && performance.now() - ended > 700
+    && document.querySelector("[data-testid=stApp]").getAttribute("{STATE}") === "notRunning"
 """
 
 
@@ -202,6 +210,12 @@ def rerun(page: Page) -> Iterator[None]:
     before = page.evaluate("[shownRuns, runs]")
     yield
     page.wait_for_function(RAN, arg=before)
+    settle(page)
+
+
+def calm_down(page: Page) -> None:
+    """Wait until every run is over that several quick actions caused; there may be fewer runs than actions."""
+    page.wait_for_function(QUIET)
     settle(page)
 
 

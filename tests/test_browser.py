@@ -16,6 +16,7 @@ from browser import (
     APP,
     CURVES,
     TELEPHONE,
+    calm_down,
     choose,
     enter,
     field,
@@ -559,7 +560,7 @@ def hurried(visit):
             page.wait_for_timeout(delay)
             target.evaluate("one => one.click()")
         expect(sidebar(page).get_by_role("combobox", name="Preset")).to_have_value(title)
-        settle(page)
+        calm_down(page)
 
     return page, change_preset_and_click, (DENSE, other)
 
@@ -626,6 +627,7 @@ def test_a_quick_click_on_the_tick_of_what_is_removed_does_nothing(visit):
             sidebar(page).get_by_role("button", name="Remove", exact=True).click()
             page.wait_for_timeout(delay)
             tick.evaluate("one => one.click()")
+        calm_down(page)
         names.pop()
         expect(tick_boxes(page)).to_have_count(len(names))
         expect(page.locator(CURVES)).to_have_count(len(names))
@@ -642,6 +644,7 @@ def test_there_and_back_again_quickly_leaves_all_ticks(visit):
             option_of(page, "Preset", "Network technology, dense").click()
             page.wait_for_timeout(delay)
             option_of(page, "Preset", DENSE).click()
+        calm_down(page)
         expect(sidebar(page).get_by_role("combobox", name="Preset")).to_have_value(DENSE)
         names = [configuration.name for configuration in configurations_of(DENSE)]
         expect(tick_boxes(page)).to_have_count(len(names))
