@@ -1,5 +1,6 @@
 """How far AI training can scale: a form for every input of `model`, and the curves, strategies and limits it gives."""
 
+import gc
 import itertools
 import json
 import math
@@ -78,6 +79,7 @@ def component(name: str):
 @st.cache_resource(show_spinner=False)
 def loaded() -> tuple:
     """What is read from files, once for all sessions."""
+    gc.freeze()  # Streamlit collects garbage after every run: 40 ms of looking at what the libraries keep anyway
     return component("copy_link"), component("download_chart"), load_presets(), load_hardware(), load_known_models()
 
 
