@@ -60,10 +60,18 @@ def test_every_two_colours_can_be_told_apart(theme, sight):
     assert min(distances.values()) >= 0.09, min(distances, key=distances.get)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_colour_stands_out_from_the_background(theme):
-    """If this fails, a thin line of a chart is hard to see."""
-    background = LUMINANCE @ linear(THEMES[theme].get("backgroundColor", "#FFFFFF"))
+@pytest.mark.parametrize(
+    ("theme", "part", "default"),
+    [
+        ("light", "backgroundColor", "#FFFFFF"),
+        ("light", "secondaryBackgroundColor", "#F0F2F6"),
+        ("dark", "backgroundColor", None),
+        ("dark", "secondaryBackgroundColor", None),
+    ],
+)
+def test_every_colour_stands_out_from_what_is_behind_it(theme, part, default):
+    """If this fails, a thin line of a chart, or that beside a configuration's name, is hard to see."""
+    background = LUMINANCE @ linear(THEMES[theme].get(part, default))
     for name in COLOURS:
         darker, lighter = sorted((background, LUMINANCE @ linear(THEMES[theme][f"{name}Color"])))
         assert (lighter + 0.05) / (darker + 0.05) >= 3, name
