@@ -303,7 +303,7 @@ def complain(problem: str) -> None:
 
 def control(title: str, number: int, entry: Entry, item: Input) -> None:
     """The widget of one input, and below it what is wrong with its value."""
-    key = f"{item.location} {number}.{entry.revision} {state.visit}"
+    key = f"{item.location} {number} {state.visit}"
     written = item.written(value_at(entry.draft, item.path))
     if key not in state or item.read(state[key]) != item.read(written):
         state[key] = written

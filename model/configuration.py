@@ -67,7 +67,7 @@ def field(
     return Field(title=title, description=description, json_schema_extra=extra, **constraints)
 
 
-def _as_tuple(value: Any) -> Any:
+def as_tuple(value: Any) -> Any:
     """JSON and YAML know only lists."""
     return tuple(value) if isinstance(value, list) else value
 
@@ -80,7 +80,7 @@ def _infinity_to_text(value: float) -> float | str:
     return "Infinity" if value == math.inf else value
 
 
-def _infinite_if_huge(value: float) -> float:
+def infinite_if_huge(value: float) -> float:
     if MOST_BANDWIDTH < value < math.inf:
         raise ValueError(f"should be at most {MOST_BANDWIDTH:g}, or infinite")
     return value
@@ -102,14 +102,14 @@ LevelBandwidth = Annotated[
     float,
     Field(allow_inf_nan=True, ge=1e3),
     BeforeValidator(_infinity_from_text),
-    AfterValidator(_infinite_if_huge),
+    AfterValidator(infinite_if_huge),
     PlainSerializer(_infinity_to_text, when_used="json"),
 ]
 Degree = Annotated[int, Field(ge=1, le=2**62)]
-Degrees = Annotated[tuple[Degree, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
+Degrees = Annotated[tuple[Degree, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Text = Annotated[str, Field(max_length=500)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), Field(max_length=40)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple), Field(max_length=40)]
 
 
 class Gpu(Schema):
@@ -392,7 +392,7 @@ class Sweep(Schema):
         return largest
 
 
-Network = Annotated[tuple[NetworkLevel, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
+Network = Annotated[tuple[NetworkLevel, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
 
 
 def _check_sizes(network: tuple[NetworkLevel, ...]) -> tuple[NetworkLevel, ...]:
@@ -444,7 +444,7 @@ class Preset(Schema):
     title: str = field("Title", "Name of the preset.", min_length=1, max_length=120)
     description: str = field("Description", "What the preset shows.", max_length=2000)
     source: str = field("Source", "Where it is from.", max_length=500)
-    configurations: Annotated[tuple[Configuration, ...], BeforeValidator(_as_tuple)] = field(
+    configurations: Annotated[tuple[Configuration, ...], BeforeValidator(as_tuple)] = field(
         "Configurations", "What is compared.", min_length=1, max_length=MOST_CONFIGURATIONS
     )
 

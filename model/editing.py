@@ -34,8 +34,6 @@ class Entry:
         What was last simulated.
     laws : dict
         Parameters of the laws that are not chosen now, so that choosing them again brings them back.
-    revision : int
-        Grows whenever the draft changes by other ways than its widgets, which then start anew.
     """
 
     draft: Draft
@@ -45,7 +43,6 @@ class Entry:
     applied: Configuration | None = None
     drawn: Configuration | None = None
     laws: Mapping[tuple[Path, str], Draft] = field(default_factory=dict)
-    revision: int = 0
 
 
 Entries = dict[int, Entry]  # by numbers that no other entry of the page ever has
@@ -128,7 +125,7 @@ def put_back(entries: Entries, number: int, configuration: Configuration) -> Ent
     """The entries with one as it was in its preset, under another name if its own is taken meanwhile."""
     name = free_name(configuration.name, _other_names(entries, number))
     fresh, entry = configuration.model_copy(update={"name": name}), entries[number]
-    entry = replace(entry, draft=fresh.model_dump(), valid=fresh, problems={}, laws={}, revision=entry.revision + 1)
+    entry = replace(entry, draft=fresh.model_dump(), valid=fresh, problems={}, laws={})
     return _with_names_freed(entries | {number: entry})
 
 
@@ -136,7 +133,7 @@ def with_hardware(entries: Entries, number: int, hardware: Hardware) -> Entries:
     """The entries with one on another GPU and its network; what else is typed stays, refused values too."""
     entry = entries[number]
     valid = entry.valid.model_copy(update=dict(hardware))
-    entry = replace(entry, draft=entry.draft | hardware.model_dump(), valid=valid, revision=entry.revision + 1)
+    entry = replace(entry, draft=entry.draft | hardware.model_dump(), valid=valid)
     return entries | {number: _checked(entry, _other_names(entries, number))}
 
 

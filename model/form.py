@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from model.configuration import MOST_BANDWIDTH, MOST_LEVELS, Configuration, Gpu, NetworkLevel, Schema, _infinite_if_huge
+from model.configuration import MOST_BANDWIDTH, MOST_LEVELS, Configuration, Gpu, NetworkLevel, Schema, infinite_if_huge
 from model.text import number, quantity_from, unit_factor
 
 Path = tuple[str | int, ...]
@@ -377,5 +377,5 @@ def _bounds(metadata: list[Any]) -> dict[str, float]:
     bounds = {
         names[name]: getattr(item, name) for item in metadata for name in names if getattr(item, name, None) is not None
     }
-    unlimited = any(getattr(item, "func", None) is _infinite_if_huge for item in metadata)
+    unlimited = any(getattr(item, "func", None) is infinite_if_huge for item in metadata)
     return bounds | {"most": MOST_BANDWIDTH, "infinite": True} if unlimited else bounds

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, ValidationError, ValidationInfo, field_validator
 from pydantic_core import from_json as json_values
 
-from model.configuration import Configuration, Preset, Schema, _as_tuple, field
+from model.configuration import Configuration, Preset, Schema, as_tuple, field
 from model.presets import resolve
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Workspace(Preset):
     software_version: str = field(
         "Software version", "Of the simulator that made it.", default_factory=software_version, max_length=40
     )
-    shown: Annotated[tuple[Shown, ...], BeforeValidator(_as_tuple)] = field(
+    shown: Annotated[tuple[Shown, ...], BeforeValidator(as_tuple)] = field(
         "Shown", "How each configuration is shown.", default=(), validate_default=True
     )
     selected: str | None = field("Selected", "Name of the selected configuration.", default=None)

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-from browser import APP, LOOPBACK, free_port, launched_chromium, start_server, stop_server, wait_until_healthy
+from browser import APP, CURVES, launched_chromium, running_server
 from playwright.sync_api import Browser, Page
 
 BARE = """
@@ -43,21 +43,16 @@ TIMER = """() => {
 @contextmanager
 def timed_page(script: Path, chromium: Browser, address: str):
     """The page of a script on its own server, with the timer in it."""
-    port = free_port()
-    url = f"http://{LOOPBACK}:{port}"
-    with tempfile.TemporaryFile() as log:
-        server = start_server(script, port, log)
-        context = chromium.new_context(viewport={"width": 1440, "height": 900})
-        try:
-            wait_until_healthy(server, url)
-            page = context.new_page()
-            page.goto(f"{url}/{address}")
-            page.locator(".stVegaLiteChart svg.marks .mark-line path").first.wait_for()
-            page.evaluate(TIMER)
-            yield page
-        finally:
-            context.close()
-            stop_server(server)
+    with (
+        tempfile.TemporaryFile() as log,
+        running_server(script, log) as url,
+        chromium.new_context(viewport={"width": 1440, "height": 900}) as context,
+    ):
+        page = context.new_page()
+        page.goto(f"{url}/{address}")
+        page.locator(CURVES).first.wait_for()
+        page.evaluate(TIMER)
+        yield page
 
 
 def edit(page: Page, label: str, value: str) -> float:

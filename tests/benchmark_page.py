@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from browser import APP, CURVES, LOOPBACK, free_port, launched_chromium, start_server, stop_server, wait_until_healthy
+from browser import APP, CURVES, launched_chromium, running_server
 from playwright.sync_api import Browser
 
 BARE = """
@@ -25,22 +25,14 @@ st.altair_chart(alt.Chart(frame).mark_line().encode(x="x", y="y"))
 
 def seconds_to_first_chart(script: Path, chromium: Browser) -> tuple[float, float]:
     """Seconds from starting the server until it answers, and until a curve is visible."""
-    port = free_port()
-    url = f"http://{LOOPBACK}:{port}"
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    with tempfile.TemporaryFile() as log:
+    with chromium.new_context(viewport={"width": 1440, "height": 900}) as context, tempfile.TemporaryFile() as log:
+        page = context.new_page()
         start = time.perf_counter()
-        server = start_server(script, port, log)
-        try:
-            wait_until_healthy(server, url)
+        with running_server(script, log) as url:
             healthy = time.perf_counter() - start
             page.goto(url, wait_until="commit")
             page.locator(CURVES).first.wait_for(timeout=120_000)
             return healthy, time.perf_counter() - start
-        finally:
-            context.close()
-            stop_server(server)
 
 
 def main() -> None:

@@ -81,7 +81,11 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def start_server(script: Path, port: int, log) -> subprocess.Popen:
+@contextmanager
+def running_server(script: Path, log) -> Iterator[str]:
+    """The address of a server of a script, until it is left."""
+    port = free_port()
+    url = f"http://{LOOPBACK}:{port}"
     options = {
         "server.port": port,
         "server.address": LOOPBACK,
@@ -90,12 +94,17 @@ def start_server(script: Path, port: int, log) -> subprocess.Popen:
         "browser.gatherUsageStats": "false",
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
-    return subprocess.Popen(
+    server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", script.name, *arguments],
         cwd=script.parent,
         stdout=log,
         stderr=subprocess.STDOUT,
     )
+    try:
+        wait_until_healthy(server, url)
+        yield url
+    finally:
+        stop_server(server)
 
 
 def wait_until_healthy(server: subprocess.Popen, url: str, seconds: float = 60) -> None:
@@ -131,16 +140,9 @@ def launched_chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def app_url(tmp_path_factory) -> Iterator[str]:
-    port = free_port()
-    url = f"http://{LOOPBACK}:{port}"
     path = tmp_path_factory.mktemp("server") / "log"
-    with path.open("w") as log:
-        server = start_server(APP, port, log)
-        try:
-            wait_until_healthy(server, url)
-            yield url
-        finally:
-            stop_server(server)
+    with path.open("w") as log, running_server(APP, log) as url:
+        yield url
     if "Traceback" in path.read_text():
         pytest.fail(path.read_text())
 

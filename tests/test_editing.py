@@ -59,7 +59,7 @@ class TestOpened:
             entries.values(), workspace.configurations, workspace.shown, strict=True
         ):
             assert entry.valid == entry.applied == Configuration.model_validate(entry.draft) == configuration
-            assert (entry.shown, entry.problems, entry.drawn, entry.revision) == (its_look, {}, None, 0)
+            assert (entry.shown, entry.problems, entry.drawn) == (its_look, {}, None)
 
     def test_two_workspaces_take_their_numbers_from_one_iterator_without_a_gap(self):
         numbers = count()
@@ -101,7 +101,6 @@ class TestTyped:
         assert entries == before, "what a function of the page was given changed in place"
         assert (after[0], after[2]) == (before[0], before[2])
         assert after[1].valid.gpu.sm_count == 99
-        assert after[1].revision == before[1].revision, "the widget that is typed in would start anew"
 
     def test_a_second_change_that_makes_both_valid_applies_both(self):
         entries = type_in(page(), 0, "sweep.d_model_max", "4096")
@@ -147,13 +146,13 @@ class TestTyped:
 
 
 class TestPutBack:
-    def test_it_is_as_in_the_preset_and_its_widgets_start_anew(self):
+    def test_it_is_as_in_the_preset(self):
         entries = type_all(
             page(), 0, ("gpu.sm_count", "0"), ("scaling.batch", "zhang"), ("network", 4), ("name", "Mine")
         )
         entry = put_back(entries, 0, H100)[0]
         assert entry.valid == H100 == Configuration.model_validate(entry.draft)
-        assert (entry.problems, entry.laws, entry.revision) == ({}, {}, 1)
+        assert (entry.problems, entry.laws) == ({}, {})
         assert entry.applied == H100, "what was simulated is another matter"
 
     def test_its_name_gets_a_number_if_another_took_it(self):
@@ -169,7 +168,6 @@ class TestWithHardware:
         entry = with_hardware(entries, 0, self.B200)[0]
         expected = {"gpu": self.B200.gpu, "network": self.B200.network}
         assert entry.valid == Configuration.model_validate(entry.draft) == entries[0].valid.model_copy(update=expected)
-        assert entry.revision == 1, "widgets would go on to show the other GPU"
 
     def test_it_replaces_what_is_refused_of_the_old_and_keeps_what_is_refused_elsewhere(self):
         entries = type_all(page(), 0, ("gpu.sm_count", "many"), ("network.0.size", ""), ("sweep.d_model_max", "wide"))
