@@ -79,6 +79,7 @@ def component(name: str):
 @st.cache_resource(show_spinner=False)
 def loaded() -> tuple:
     """What is read from files, once for all sessions."""
+    gc.collect()
     gc.freeze()  # Streamlit collects garbage after every run: 40 ms of looking at what the libraries keep anyway
     return component("copy_link"), component("download_chart"), load_presets(), load_hardware(), load_known_models()
 
@@ -164,12 +165,13 @@ def select(number: int) -> None:
 def type_in(title: str, number: int, item: Input, key: str, visit: int) -> None:
     """Take over what was typed into a widget, unless it is of an earlier visit to the preset and gone."""
     entry, value = state.entries[title].get(number), state.get(key)
-    if (
-        visit == state.visit
-        and entry
-        and value is not None
-        and item.read(value) != item.read(item.written(value_at(entry.draft, item.path)))
-    ):
+    if visit != state.visit or entry is None or value is None:
+        return
+    try:
+        before = value_at(entry.draft, item.path)
+    except LookupError:  # of a law that another one took the place of
+        return
+    if item.read(value) != item.read(item.written(before)):
         change(title, number, typed, item, value)
 
 
@@ -298,7 +300,7 @@ def simulate_all(configurations: list[Configuration], place, meanwhile) -> None:
 
 
 def complain(problem: str) -> None:
-    st.error(plain(problem), icon=":material/error:")
+    st.error(plain(problem[:1].upper() + problem[1:]), icon=":material/error:")
 
 
 def control(title: str, number: int, entry: Entry, item: Input) -> None:
@@ -707,6 +709,15 @@ if "entries" not in state:
     state.stopped, state.picked = False, None
     state.notice = read_link()
 
+
+@cache
+def draw_form() -> None:
+    """Draw the form, once a run: after the curve, which an edit waits for, unless that takes long."""
+    with form:
+        editor(title, number, entries[number])
+    state.form_of = number
+
+
 with st.sidebar:
     titles = list(dict.fromkeys([*presets, *state.sheets]))
     title = st.selectbox(
@@ -781,6 +792,8 @@ with st.sidebar:
         width="stretch",
     )
     form = st.container()
+    if state.get("form_of") != number:  # or one could still type into that of what was selected before
+        draw_form()
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         live = st.toggle(
             "Live update", value=True, key="live", bind="query-params", help="Off: changes wait for “Run simulation”."
@@ -795,13 +808,6 @@ with st.sidebar:
         st.file_uploader(
             "A saved state, a complete output or a preset (JSON)", type="json", key="file", on_change=open_file
         )
-
-
-@cache
-def draw_form() -> None:
-    """Draw the form, once a run: after the curve, which an edit waits for, unless that takes long."""
-    with form:
-        editor(title, number, entries[number])
 
 
 # What comes of it
@@ -991,12 +997,12 @@ with heading:
                 mime="text/csv",
                 help="Every column of every point of the curves (CSV).",
             )
-if not curves:
-    headline.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
-    st.stop()
-
 with headline:
-    if curve is None:
+    if unfinished and not curves:
+        st.info("No curve is finished yet.", icon=":material/hourglass_empty:")
+    elif not curves:
+        st.info("Tick at least one configuration in the sidebar that can be run.", icon=":material/check_box:")
+    elif curve is None:
         st.info(f"{plain(state.configuration)} is not among the curves.", icon=":material/visibility_off:")
     else:
         limit = limits.set_index("configuration").loc[state.configuration]
@@ -1025,7 +1031,7 @@ with headline:
         if guesses:
             st.caption(f"Guesses that this rests on: {plain(guesses)}.", help="Marked beside their inputs too.")
 
-if parallelism.open:
+if curves and parallelism.open:
     with parallelism:
         ticks = decades(results["training_flop"])
         degree_ticks = decades(*(results[column] for column in DEGREES.values()))
@@ -1069,7 +1075,7 @@ if parallelism.open:
                         "compute.",
                     )
 
-if maximum.open:
+if curves and maximum.open:
     with maximum_card:
         end, last = limits["linear_scaling_end_flop"], limits["latency_wall_flop"]
         rows = limits.assign(end=end, last=last, start=end.fillna(last), Configuration=limits["configuration"])

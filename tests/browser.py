@@ -215,9 +215,14 @@ def rerun(page: Page) -> Iterator[None]:
     settle(page)
 
 
-def calm_down(page: Page) -> None:
+def calm_down_without_charts(page: Page) -> None:
     """Wait until every run is over that several quick actions caused; there may be fewer runs than actions."""
     page.wait_for_function(QUIET)
+
+
+def calm_down(page: Page) -> None:
+    """The same, and until what they sent is drawn."""
+    calm_down_without_charts(page)
     settle(page)
 
 

@@ -601,6 +601,28 @@ def add_a_copy(app: AppTest) -> AppTest:
     return choose(app, "Add new configuration", "A copy of A100")
 
 
+def test_the_form_waits_for_a_curve_only_after_an_edit_and_not_for_long(monkeypatch, simulated):
+    """If this fails, one types into the form of what was selected before, or an edit's curve waits for the form."""
+    app, seen = page(), []
+
+    def slow(configuration, *, progress):
+        def form_is_there() -> bool:
+            return any("-name " in one for one in get_script_run_ctx().shared.widget_ids_this_run.snapshot())
+
+        seen.append(form_is_there())
+        time.sleep(0.45)
+        progress(0.5)
+        seen.append(form_is_there())
+        return simulate(configuration, progress=progress)
+
+    monkeypatch.setattr(model, "simulate", slow)
+    app = choose(app, "Add new configuration", "MI300X")
+    assert selected(app) == "MI300X"
+    assert seen == [True, True]
+    edit(app, "gpu.sm_count", "81")
+    assert seen == [True, True, False, True]
+
+
 @pytest.mark.parametrize("copy", [duplicate, add_a_copy])
 def test_a_copy_starts_alike_and_goes_its_own_way(copy):
     app = copy(edit(page(configuration="A100"), "gpu.sm_count", "54"))
@@ -819,6 +841,16 @@ def test_unticked_configurations_are_not_simulated_until_they_are_ticked(simulat
     assert simulated == ["A100"]
 
 
+def test_a_parameter_of_a_law_that_goes_at_the_same_time_does_nothing():
+    """If this fails, a quick choice of another law after typing shows an error of the program."""
+    app = edit(form(), "scaling.batch", "power")
+    widget(app, "scaling.batch").set_value("constant")
+    widget(app, "scaling.batch.power.exponent").set_value("1/4")
+    app = run(app)
+    assert "scaling.batch.power.exponent" not in items(app)
+    assert widget(app, "scaling.batch").value == "constant"
+
+
 def test_configurations_that_differ_in_their_names_alone_are_simulated_once(simulated):
     page_of(*(H100.model_copy(update={"name": name, "sweep": SHORT.sweep}) for name in ("One", "Other")))
     assert simulated == ["H100", "A100", "V100", "One"]
@@ -850,9 +882,8 @@ def impatient(monkeypatch, simulated) -> list[tuple[float, str]]:
             time.sleep(0.45)
             progress(0.5)
             if first:
-                new = widgets() - before
-                assert any("-name " in one for one in new), "the form waits for the end of a long simulation"
-                press_while_it_runs(next(one for one in new if one.endswith("-stop")))
+                (stop,) = widgets() - before
+                press_while_it_runs(stop)
                 time.sleep(0.15)
                 progress(0.75)
                 simulated.append("on and on")

@@ -17,6 +17,7 @@ from browser import (
     CURVES,
     TELEPHONE,
     calm_down,
+    calm_down_without_charts,
     choose,
     enter,
     field,
@@ -661,6 +662,29 @@ def test_nothing_ticked_says_what_to_do(visit):
     expect(page.locator(CHART)).to_have_count(0)
     switch(page, "GTX 580")
     expect(page.locator(CURVES)).to_have_count(1)
+
+
+def test_the_form_keeps_its_values_while_no_curve_is_drawn(visit):
+    """If this fails, inputs come back empty, and the empty texts take the place of the numbers."""
+    page = visit(preset=GTX_580)
+    open_section(page, "GPU")
+    before = [field.input_value() for field in sidebar(page).get_by_role("textbox").all()]
+    assert len(before) > 10
+    for name in ("GTX 580", "GTX 580, finer steps"):
+        page.locator("[data-testid=stCheckbox]", has=page.get_by_label(name, exact=True)).locator("label").click()
+    expect(page.locator(CHART)).to_have_count(0)
+    calm_down_without_charts(page)
+    for name in ("GTX 580, finer steps", "GTX 580"):
+        option_of(page, "Selected configuration", name).click()
+        expect(field(page, "Name")).to_have_value(name)
+        calm_down_without_charts(page)
+    for _ in range(2):
+        sidebar(page).locator("summary", has_text="GPU").click()
+        calm_down_without_charts(page)
+    assert [field.input_value() for field in sidebar(page).get_by_role("textbox").all()] == before
+    switch(page, "GTX 580")
+    expect(page.locator(COMPLAINTS)).to_have_count(0)
+    assert [field.input_value() for field in sidebar(page).get_by_role("textbox").all()] == before
 
 
 # The journey of the issue: a GPU of the article's table by hand, and what comes of it, here and from its link.
