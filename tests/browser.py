@@ -195,11 +195,12 @@ def visit(app_url, chromium):
         pytest.fail("\n".join(complaints))
 
 
-def settle(page: Page) -> None:
-    """Wait until the script has run and what it sent is drawn."""
+def settle(page: Page, charts: bool = True) -> None:
+    """Wait until the script has run and what it sent is drawn, charts among it or not."""
     page.wait_for_selector(f"[data-testid=stApp][{STATE}=notRunning]")
     page.wait_for_selector("summary:has-text('What the words mean')")  # the last element of the page
-    page.wait_for_selector("[role=tabpanel] .stVegaLiteChart svg.marks path", state="attached")
+    if charts:
+        page.wait_for_selector("[role=tabpanel] .stVegaLiteChart svg.marks path", state="attached")
     page.wait_for_function("document.querySelectorAll('[data-testid=stSkeleton], [data-stale=true]').length === 0")
     page.wait_for_function(
         "[...document.querySelectorAll('.stVegaLiteChart')].every(chart => chart.querySelector('svg.marks path'))"
@@ -207,22 +208,17 @@ def settle(page: Page) -> None:
 
 
 @contextmanager
-def rerun(page: Page) -> Iterator[None]:
+def rerun(page: Page, charts: bool = True) -> Iterator[None]:
     """Wait for the run of the script that what is done inside causes, and until it is drawn."""
     before = page.evaluate("[shownRuns, runs]")
     yield
     page.wait_for_function(RAN, arg=before)
-    settle(page)
-
-
-def calm_down_without_charts(page: Page) -> None:
-    """Wait until every run is over that several quick actions caused; there may be fewer runs than actions."""
-    page.wait_for_function(QUIET)
+    settle(page, charts)
 
 
 def calm_down(page: Page) -> None:
-    """The same, and until what they sent is drawn."""
-    calm_down_without_charts(page)
+    """Wait until every run is over that several quick actions caused; there may be fewer runs than actions."""
+    page.wait_for_function(QUIET)
     settle(page)
 
 

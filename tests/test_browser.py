@@ -17,7 +17,6 @@ from browser import (
     CURVES,
     TELEPHONE,
     calm_down,
-    calm_down_without_charts,
     choose,
     enter,
     field,
@@ -670,17 +669,19 @@ def test_the_form_keeps_its_values_while_no_curve_is_drawn(visit):
     open_section(page, "GPU")
     before = [field.input_value() for field in sidebar(page).get_by_role("textbox").all()]
     assert len(before) > 10
+    without_charts = partial(rerun, page, charts=False)
     for name in ("GTX 580", "GTX 580, finer steps"):
-        page.locator("[data-testid=stCheckbox]", has=page.get_by_label(name, exact=True)).locator("label").click()
+        with without_charts():
+            page.locator("[data-testid=stCheckbox]", has=page.get_by_label(name, exact=True)).locator("label").click()
     expect(page.locator(CHART)).to_have_count(0)
-    calm_down_without_charts(page)
     for name in ("GTX 580, finer steps", "GTX 580"):
-        option_of(page, "Selected configuration", name).click()
+        option = option_of(page, "Selected configuration", name)
+        with without_charts():
+            option.click()
         expect(field(page, "Name")).to_have_value(name)
-        calm_down_without_charts(page)
     for _ in range(2):
-        sidebar(page).locator("summary", has_text="GPU").click()
-        calm_down_without_charts(page)
+        with without_charts():
+            sidebar(page).locator("summary", has_text="GPU").click()
     assert [field.input_value() for field in sidebar(page).get_by_role("textbox").all()] == before
     switch(page, "GTX 580")
     expect(page.locator(COMPLAINTS)).to_have_count(0)
