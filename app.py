@@ -891,14 +891,15 @@ if curves:
         {name: curve.frame.attrs["at_the_wall"] for name, curve in curves.items()},
     )
     limits["line"] = limits["configuration"].map(keys_of(curves))
-    ends = limits.set_index("configuration")["linear_scaling_end_flop"]
+    limit_of = limits.set_index("configuration")
     words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
     curve = curves.get(state.configuration)
     styles_drawn = {name: styles[name] for name in curves}
 
 if curves and utilization.open:  # before what stands above it, for an edit waits for its curve
     reference = curve or next(iter(curves.values()))
-    end_width = reference.frame["d_model"][reference.frame["training_flop"] == ends[reference.name]]
+    end_flop = limit_of["linear_scaling_end_flop"][reference.name]
+    end_width = reference.frame["d_model"][reference.frame["training_flop"] == end_flop]
     widths = list(reference.frame["d_model"])
     state.point = state.picked if state.picked in widths else next(iter(end_width), widths[-1])
     point = reference.frame[reference.frame["d_model"] == state.point]
@@ -1005,7 +1006,7 @@ with headline:
     elif curve is None:
         st.info(f"{plain(state.configuration)} is not among the curves.", icon=":material/visibility_off:")
     else:
-        limit = limits.set_index("configuration").loc[state.configuration]
+        limit = limit_of.loc[state.configuration]
         metrics = st.grid(5, min_column_width=150)
         metrics.metric("Linear scaling ends", limit["Linear scaling ends"], help=TERMS["Linear scaling"])
         metrics.metric("Parameters", amount(limit["params"]), help="Of the model where linear scaling ends.")

@@ -60,8 +60,7 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
         if (np.diff(widths[rows]) <= 0).any():
             raise ValueError(f"several curves are named {name!r}: rename their configurations")
     is_above = frame["fraction_of_peak"].to_numpy() > threshold
-    above = [is_above[rows] for rows in curves]
-    ends = np.array([rows[np.argmin(above)] for rows, above in zip(curves, above, strict=True)], int)
+    ends = np.array([rows[np.argmin(is_above[rows])] for rows in curves], int)
     reached = ~is_above[ends]  # if all points are above, the first is taken, and left out below
     limits = pd.DataFrame(
         {
@@ -73,7 +72,7 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
             "last_above_flop": np.array(
                 [training_flop[rows[is_above[rows]]].max(initial=0) or np.nan for rows in curves], float
             ),
-            "recrosses": np.array([np.count_nonzero(np.diff(above)) > 1 for above in above], bool),
+            "recrosses": np.array([np.count_nonzero(np.diff(is_above[rows])) > 1 for rows in curves], bool),
             "latency_wall_flop": np.array([training_flop[rows].max() for rows in curves], float),
         }
     )

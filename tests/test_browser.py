@@ -6,14 +6,12 @@ import io
 import json
 import math
 import re
-import tomllib
 from functools import partial
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from browser import (
-    APP,
     CURVES,
     TELEPHONE,
     calm_down,
@@ -32,6 +30,7 @@ from browser import (
     sidebar,
     switch,
 )
+from colours import COLOURS, THEMES, contrast, luminance
 from playwright.sync_api import expect
 
 from model import Configuration, load_known_models, load_presets, simulate, training_limits
@@ -49,8 +48,6 @@ COMPLAINTS = "[data-testid=stSidebar] [data-testid=stAlert]"
 NOTICES = "[data-testid=stMain] [data-testid=stAlert]"
 RAW = re.compile(r"\d[eE][+-]?\d|\.\d{6}|undefined|null|NaN")
 SVG = "{http://www.w3.org/2000/svg}"
-THEMES = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
-COLOURS = ("blue", "orange", "green", "violet", "red", "gray")
 # What focuses an element: also one in the shadow of a component.
 HAS_FOCUS = """element => {
     let focused = document.activeElement;
@@ -105,15 +102,8 @@ def background(page) -> str:
     return page.eval_on_selector("[data-testid=stApp]", "app => getComputedStyle(app).backgroundColor")
 
 
-def luminance(colour: str) -> float:
-    channels = [int(value) / 255 for value in re.findall(r"\d+", colour)[:3]]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one: str, other: str) -> float:
-    darker, lighter = sorted((luminance(one), luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
+def hexadecimal(colour: str) -> str:
+    return "#" + "".join(f"{int(value):02X}" for value in re.findall(r"\d+", colour)[:3])
 
 
 def dots(page, name: str):
@@ -312,9 +302,10 @@ def test_a_configuration_has_one_colour_everywhere_and_it_stands_out(visit, sche
     page = visit(scheme=scheme)
     names = [configuration.name for configuration in configurations_of(DENSE)]
     colours = dict(zip(names, hexes(scheme, len(names)), strict=True))
-    assert (luminance(background(page)) < 0.5) == (scheme == "dark")
+    behind = hexadecimal(background(page))
+    assert (luminance(behind) < 0.5) == (scheme == "dark")
     for colour in colours.values():
-        assert contrast(rgb(colour), background(page)) >= 3, f"{colour} is hard to see"
+        assert contrast(colour, behind) >= 3, f"{colour} is hard to see"
 
     swatches = computed(page, "[data-testid=stSidebar] .stMarkdownColoredText", "color")
     assert swatches == [rgb(colour) for colour in colours.values()]

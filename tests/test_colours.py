@@ -1,14 +1,11 @@
 """The colours of configurations can be told apart, and from the background, also without one kind of cone."""
 
 import itertools
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
+from colours import COLOURS, THEMES, contrast, linear
 
-THEMES = tomllib.loads((Path(__file__).parents[1] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
-COLOURS = ("blue", "orange", "green", "violet", "red", "gray")
 # Linear RGB as it is seen with all cones and without one kind: Machado, Oliveira & Fernandes 2009, severity 1.
 SIGHT = {
     "all cones": np.eye(3),
@@ -28,7 +25,6 @@ SIGHT = {
         [0.004733, 0.691367, 0.303900],
     ],
 }
-LUMINANCE = (0.2126, 0.7152, 0.0722)
 # Ottosson 2020, "A perceptual color space for image processing"
 TO_LMS = [
     [0.4122214708, 0.5363325363, 0.0514459929],
@@ -40,11 +36,6 @@ TO_OKLAB = [
     [1.9779984951, -2.4285922050, 0.4505937099],
     [0.0259040371, 0.7827717662, -0.8086757660],
 ]
-
-
-def linear(colour: str) -> np.ndarray:
-    srgb = np.array([int(colour[index : index + 2], 16) for index in (1, 3, 5)]) / 255
-    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
 def oklab(rgb: np.ndarray) -> np.ndarray:
@@ -71,7 +62,6 @@ def test_every_two_colours_can_be_told_apart(theme, sight):
 )
 def test_every_colour_stands_out_from_what_is_behind_it(theme, part, default):
     """If this fails, a thin line of a chart, or that beside a configuration's name, is hard to see."""
-    background = LUMINANCE @ linear(THEMES[theme].get(part, default))
+    background = THEMES[theme].get(part, default)
     for name in COLOURS:
-        darker, lighter = sorted((background, LUMINANCE @ linear(THEMES[theme][f"{name}Color"])))
-        assert (lighter + 0.05) / (darker + 0.05) >= 3, name
+        assert contrast(THEMES[theme][f"{name}Color"], background) >= 3, name
