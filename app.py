@@ -740,10 +740,11 @@ with st.sidebar:
     rows = st.container()  # so that what is below keeps its place, and clicks on it, however many there are
     for number, entry in entries.items():
         key = f"include {number} {state.visit}"
-        state.setdefault(key, entry.shown.included)
         with rows.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
             st.markdown(swatch(styles[entry.valid.name]), width="content")
-            included = st.checkbox(plain(entry.valid.name), key=key, width="stretch")
+            included = st.checkbox(
+                plain(entry.valid.name), value=entry.shown.included, key=key, width="stretch"
+            )
         if included != entry.shown.included:
             shown = entry.shown.model_copy(update={"included": included})
             entries[number] = replace(entry, shown=shown)
