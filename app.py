@@ -307,7 +307,7 @@ def control(title: str, number: int, entry: Entry, item: Input) -> None:
     """The widget of one input, and below it what is wrong with its value."""
     key = f"{item.location} {number} {state.visit}"
     written = item.written(value_at(entry.draft, item.path))
-    if key not in state or item.read(state[key]) != item.read(written):
+    if key in state and item.read(state[key]) != item.read(written):
         state[key] = written
     common = {
         "label": item.label,
@@ -317,17 +317,18 @@ def control(title: str, number: int, entry: Entry, item: Input) -> None:
         "args": (title, number, item, key, state.visit),
     }
     if item.kind == "switch":
-        st.toggle(**common)
+        st.toggle(value=written, **common)
     elif item.kind in ("choice", "law"):
-        st.selectbox(options=list(item.options), format_func=item.options.get, **common)
+        options = list(item.options)
+        st.selectbox(options=options, index=options.index(written), format_func=item.options.get, **common)
     elif item.kind == "levels":
-        st.segmented_control(options=list(item.options), required=True, **common)
+        st.segmented_control(options=list(item.options), default=written, required=True, **common)
     elif item.kind == "several":
-        st.multiselect(options=list(item.options), format_func=item.options.get, **common)
+        st.multiselect(options=list(item.options), default=written, format_func=item.options.get, **common)
     elif item.kind == "texts":
-        st.text_area(**common)
+        st.text_area(value=written, **common)
     else:
-        st.text_input(**common)
+        st.text_input(value=written, **common)
     if item.formula:
         st.caption(plain(item.formula))
     if item.location in entry.problems:
@@ -742,9 +743,7 @@ with st.sidebar:
         key = f"include {number} {state.visit}"
         with rows.container(horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"):
             st.markdown(swatch(styles[entry.valid.name]), width="content")
-            included = st.checkbox(
-                plain(entry.valid.name), value=entry.shown.included, key=key, width="stretch"
-            )
+            included = st.checkbox(plain(entry.valid.name), value=entry.shown.included, key=key, width="stretch")
         if included != entry.shown.included:
             shown = entry.shown.model_copy(update={"included": included})
             entries[number] = replace(entry, shown=shown)
