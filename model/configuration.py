@@ -355,6 +355,8 @@ class ScalingLaws(Schema):
     depth: DepthLaw = field("Depth", "How the number of layers grows.", default=HoffmannDepth())
     sparsity: SparsityLaw = field("Sparsity", "How the number of experts per block grows.", default=DenseSparsity())
     batch: BatchLaw = field("Batch", "How the number of tokens per gradient step grows.", default=DefaultBatch())
+    depth_multiplier: float = field("Depth multiplier", "Times the layers of the law.", default=1, ge=1e-3, le=1e3)
+    batch_multiplier: float = field("Batch multiplier", "Times the batch of the law.", default=1, ge=1e-6, le=1e6)
 
 
 class Assumptions(Schema):
@@ -494,6 +496,24 @@ class Strategy(Schema):
                     f"got interleaving {self.interleaving} and {self.microbatches} microbatches"
                 )
         return self
+
+
+class Pins(Schema):
+    """What of a strategy is given; the fastest of the rest is searched for."""
+
+    dp: int | None = field("DP", "Copies of the model. Empty: the fastest.", default=None, ge=1, le=2**53)
+    tp: int | None = field(
+        "TP", "Shards of each weight matrix, along d_model and d_ff. Empty: the fastest.", default=None, ge=1, le=2**53
+    )
+    pp: int | None = field("PP", "Pipeline stages. Empty: the fastest.", default=None, ge=1, le=2**53)
+    ep: int | None = field("EP", "Shards of the experts. Empty: the fastest.", default=None, ge=1, le=2**53)
+    microbatches: int | None = field(
+        "Microbatches", "Microbatches per pipeline and batch. Empty: the fastest.", default=None, ge=1, le=2**53
+    )
+    interleaving: int | None = field(
+        "Interleaving", "Groups of layers per stage, under 1F1B. Empty: the fastest.", default=None, ge=1, le=2**53
+    )
+    schedule: Literal["any", "1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule.", default="any")
 
 
 def error_messages(error: ValidationError) -> dict[str, str]:
