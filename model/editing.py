@@ -1,4 +1,4 @@
-"""Configurations while somebody edits them: what is typed, and the last of it that was valid."""
+"""Configurations and questions while somebody edits them: what is typed, and the last of it that was valid."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from model.configuration import Configuration, Hardware, error_messages
-from model.form import Draft, Input, Path, changed, inputs, replaced, value_at
+from model.configuration import Configuration, Hardware, Schema, error_messages
+from model.form import Draft, Input, Path, changed, inputs_of, replaced, value_at
+from model.questions import Questions
 from model.workspace import COLOURS, Shown, Workspace
 
 NAME_TAKEN = "Another configuration has this name."
@@ -74,19 +75,22 @@ def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
 
 
 def _checked(entry: Entry, taken: Collection[str]) -> Entry:
-    problems = {}
-    try:
-        configuration = Configuration.model_validate(entry.draft)
-    except ValidationError as error:
-        configuration, problems = None, _in_words(entry.draft, error_messages(error))
+    problems = _refused(Configuration, entry.draft)
     if entry.draft["name"].strip() in taken:
         problems = problems | {"name": NAME_TAKEN}
-    return replace(entry, valid=entry.valid if problems else configuration, problems=problems)
+    valid = entry.valid if problems else Configuration.model_validate(entry.draft)
+    return replace(entry, valid=valid, problems=problems)
 
 
-def _in_words(draft: Draft, messages: Mapping[str, str]) -> dict[str, str]:
-    """Messages in the words and units of the form; those of no input keep their own."""
-    items = {item.location: item for item in inputs(draft)}
+def _refused(schema: type[Schema], draft: Draft) -> dict[str, str]:
+    """What the schema refuses of a draft, in the words and units of the form; messages of no input keep their own."""
+    try:
+        schema.model_validate(draft)
+    except ValidationError as error:
+        messages = error_messages(error)
+    else:
+        return {}
+    items = {item.location: item for item in inputs_of(schema, draft)}
     problems = {}
     for location, message in messages.items():
         inside = next((place for place in _outwards(location) if place in items), None)  # one line of a text is refused
@@ -151,3 +155,60 @@ def free_name(name: str, taken: Collection[str]) -> str:
     stem = re.sub(r" \(\d{1,3}\)$", "", name)[:70]
     candidates = (name if count == 1 else f"{stem} ({count})" for count in range(1, len(taken) + 3))
     return next(candidate for candidate in candidates if candidate not in taken)
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions being edited.
+
+    Attributes
+    ----------
+    draft : nested dicts
+        What is typed, refused values included.
+    valid : Questions
+        Of each question, the last draft that the schema accepted.
+    problems : dict
+        What is wrong with the draft, by the location of the input.
+    """
+
+    draft: Draft
+    valid: Questions
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+
+def asked_of(questions: Questions) -> Asked:
+    """Questions of which nothing was changed yet."""
+    return Asked(questions.model_dump(), questions)
+
+
+def answered(asked: Asked, item: Input, value: Any) -> Asked:
+    """The questions after a widget was changed; `value` is what the widget of `item` holds."""
+    return _with_draft(asked, changed(asked.draft, item, item.read(value)))
+
+
+def with_values(asked: Asked, question: str, values: Mapping[str, Any]) -> Asked:
+    """The questions with several values of one set at once, as the schema has them or as a row of a frame has.
+
+    Examples
+    --------
+    >>> best = {"dp": 8, "tp": 4}
+    >>> with_values(asked_of(Questions()), "strategy", best).valid.strategy.dp
+    8
+    """
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
+    return _with_draft(asked, asked.draft | {question: asked.draft[question] | plain})
+
+
+def with_defaults(asked: Asked, question: str) -> Asked:
+    """The questions with one as it is at first; the others stay as they are, refused values too."""
+    return with_values(asked, question, getattr(Questions(), question).model_dump())
+
+
+def _with_draft(asked: Asked, draft: Draft) -> Asked:
+    """Each question counts as soon as the schema accepts it, whatever is wrong with the others."""
+    problems = _refused(Questions, draft)
+    last_valid = {name: getattr(asked.valid, name) for name in {location.partition(".")[0] for location in problems}}
+    return Asked(draft, Questions.model_validate(draft | last_valid), problems)

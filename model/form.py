@@ -1,4 +1,4 @@
-"""The inputs of a configuration, read off its schema: what a form shows, and how it takes what is typed.
+"""The inputs of a configuration, or of any schema, read off it: what a form shows, and how it takes what is typed.
 
 A form works on a draft: a configuration as nested dicts and tuples, in which a field may also hold text that is no
 value yet. The fields known here by name are those whose inputs depend on each other: precisions and their rates, the
@@ -22,6 +22,7 @@ Path = tuple[str | int, ...]
 Draft = Any
 ADDED_LEVEL_SIZE = 32
 PRECISIONS = (4, 8, 16, 32, 64)
+YEAR = "year"  # the unit of a date, which is written without commas and not counted: 2024
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Input:
         """The range in the screen's unit, in words, if there is one."""
         if self.kind not in ("number", "integer") or self.least is None:
             return ""
-        unit = self.unit if self.unit in ("", "%") else f" {self.unit}"
+        unit = {"": "", YEAR: "", "%": "%"}.get(self.unit, f" {self.unit}")
         least = self._shown_bound(self.least, ROUND_CEILING)
         if self.most is None:
             return f"At least {least}{unit}."
@@ -98,17 +99,22 @@ class Input:
 
     def _shown_bound(self, bound: float, rounding: str) -> str:
         """A bound in the screen's unit, to the digit if it is whole and else rounded to what is in the range."""
-        if self.kind == "integer":
-            return number(bound)
+        if self.kind == "integer" or self.unit == YEAR:
+            return self._in_digits(bound)
         rounded = Context(prec=3, rounding=rounding).divide(Decimal(repr(bound)), Decimal(repr(self.factor)))
         return number(float(rounded), plain_below=1e7)
+
+    def _in_digits(self, value: float) -> str:
+        """A number in the screen's unit, without loss."""
+        digits = number(value, self.factor, plain_below=1e16 if self.kind == "integer" else 1e15)
+        return digits.replace(",", "") if self.unit == YEAR else digits
 
     def written(self, value: Any) -> Any:
         """The value as its widget holds it: numbers and texts as one text, the rest as it is."""
         if self.kind == "texts" and not isinstance(value, str):
             return "\n".join(value)
         if self.kind in ("number", "integer") and not isinstance(value, str):
-            return "" if value is None else number(value, self.factor)
+            return "" if value is None else self._in_digits(value)
         if self.kind == "levels":
             return len(value)
         if self.kind == "law":
@@ -133,7 +139,7 @@ class Input:
     def complaint(self, value: Any, message: str) -> str:
         """Why the schema refuses a value, in the words and units of the screen."""
         if self.kind in ("number", "integer") and value is not None:
-            unit = f" of {self.unit}" if self.unit else ""
+            unit = f" of {self.unit}" if self.unit not in ("", YEAR) else ""
             if isinstance(value, str):
                 said = f"“{value:.40}” is not a number{unit}" if value.strip() else f"Should be a number{unit}"
                 return f"{said}. {self.bounds}"
@@ -166,7 +172,30 @@ def inputs(draft: Draft) -> Iterator[Input]:
     >>> {entry.location: entry.written(value_at(h100, entry.path)) for entry in inputs(h100)}["network.0.bandwidth"]
     '900'
     """
-    yield from _of_schema(Configuration, draft, _Place(guesses=draft["gpu"]["guesses"]))
+    yield from inputs_of(Configuration, draft)
+
+
+def inputs_of(schema: type[Schema], draft: Draft) -> Iterator[Input]:
+    """Every input of any schema, in its order; a section for each field of the schema.
+
+    Parameters
+    ----------
+    schema : type of Schema
+    draft : nested dicts and tuples
+        As `model_dump` gives it, maybe with values that are refused. The guesses of its `gpu`, if it has one, are
+        marked.
+
+    Yields
+    ------
+    Input
+
+    Examples
+    --------
+    >>> from model.configuration import Pins
+    >>> {entry.location: entry.bounds for entry in inputs_of(Pins, Pins().model_dump())}["dp"]
+    'From 1 to 9,007,199,254,740,992.'
+    """
+    yield from _of_schema(schema, draft, _Place(guesses=draft.get("gpu", {}).get("guesses", ())))
 
 
 def value_at(draft: Draft, path: Path) -> Any:
@@ -262,7 +291,7 @@ def _of_field(info: FieldInfo, draft: Draft, name: str, place: _Place) -> Iterat
     elif name == "guesses":
         yield place.input("several", info, options=guessable(value))
     elif get_origin(plain) is Literal:
-        yield place.input("choice", info, options={option: option.capitalize() for option in get_args(plain)})
+        yield place.input("choice", info, options={option: _titled(option) for option in get_args(plain)})
     elif plain is bool and optional:
         yield place.input("choice", info, options={None: "Not known", True: "Yes", False: "No"})
     elif plain is bool:
@@ -272,6 +301,11 @@ def _of_field(info: FieldInfo, draft: Draft, name: str, place: _Place) -> Iterat
         yield place.input(kind, info, optional=optional, **_bounds(info.metadata))
     else:
         yield place.input("text" if plain is str else "texts", info)
+
+
+def _titled(option: str) -> str:
+    """An option with a capital at its start, and the rest as it is: any → Any, 1F1B → 1F1B."""
+    return option[0].upper() + option[1:]
 
 
 def _of_law(info: FieldInfo, value: Draft, place: _Place) -> Iterator[Input]:

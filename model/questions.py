@@ -33,7 +33,7 @@ class GrowthQuestion(Schema):
     """When the largest runs reach a limit, if they go on growing (5 × 10²⁵ FLOP in 2024, 4–5× a year: Epoch AI)."""
 
     start_flop: float = field("Largest run", "At the start.", unit="FLOP", default=5e25, ge=1e12, le=1e36)
-    start_year: float = field("Year of that run", "The start.", default=2024, ge=1950, le=2200)
+    start_year: float = field("Start", "Year of that run.", unit="year", default=2024, ge=1950, le=2200)
     slow_growth: float = field("Slow growth", "Of the largest run, times a year.", default=4, ge=1.01, le=1000)
     fast_growth: float = field("Fast growth", "Of the largest run, times a year.", default=5, ge=1.01, le=1000)
 

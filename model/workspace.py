@@ -17,12 +17,13 @@ from pydantic_core import from_json as json_values
 
 from model.configuration import Configuration, Preset, Schema, as_tuple, field
 from model.presets import resolve
+from model.questions import Questions
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PACKAGE = "training-scaling-simulator"
-SCHEMA_VERSION = 2  # of files; 1 was the complete output without a title of its own and without how things are shown
+SCHEMA_VERSION = 3  # of files; 1 was the complete output without a title and how things are shown, 2 had no questions
 COLOURS = 18
 LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
 MOST_FILE_BYTES = 20 * 2**20
@@ -122,7 +123,7 @@ def _shown_at_first(configurations: tuple[Configuration, ...]) -> tuple[Shown, .
 
 
 class Workspace(Preset):
-    """The configurations that a page compares and how it shows them.
+    """The configurations that a page compares, how it shows them, and what else it is asked.
 
     A preset becomes one by ``Workspace(**dict(preset))``: all its configurations are included, have the colour of
     their position and are their own origin.
@@ -147,6 +148,7 @@ class Workspace(Preset):
         le=MOST_THRESHOLD,
     )
     view: str = field("View", "Name of the open tab; empty for the first.", default="", max_length=40)
+    questions: Questions = field("Questions", "What the page is asked beside the curves.", default=Questions())
 
     @field_validator("shown")
     @classmethod
@@ -253,7 +255,7 @@ def _current(document: dict[str, Any]) -> dict[str, Any]:
     if version == 1:
         preset = {"title": document.get("preset"), "description": "", "source": ""}
         return preset | {"configurations": document["configurations"]}
-    return document
+    return document | {"schema_version": SCHEMA_VERSION}
 
 
 def _rows(frame: "pd.DataFrame") -> list[dict[str, Any]]:
@@ -282,8 +284,8 @@ def edits(workspace: Workspace, preset: Preset | None) -> str:
     """What sets the workspace's configurations and how they are shown apart from the preset, as text for a link.
 
     A configuration that is the preset's own is written by its name and follows the preset; any other is written whole,
-    so that a link gives the same numbers whatever becomes of presets, catalogue and defaults. The threshold, the
-    selected configuration and the view are not in it.
+    so that a link gives the same numbers whatever becomes of presets, catalogue and defaults. Of the questions, only
+    what differs from the defaults is written. The threshold, the selected configuration and the view are not in it.
 
     Parameters
     ----------
@@ -312,10 +314,13 @@ def edits(workspace: Workspace, preset: Preset | None) -> str:
     True
     """
     document: dict[str, Any] = {}
+    questions = workspace.questions.model_dump(mode="json", exclude_defaults=True)
     if preset is None:
         document = {name: getattr(workspace, name) for name in ("title", "description", "source")}
     elif (
-        preset.configurations == workspace.configurations and _shown_at_first(preset.configurations) == workspace.shown
+        preset.configurations == workspace.configurations
+        and _shown_at_first(preset.configurations) == workspace.shown
+        and not questions
     ):
         return ""
     own = _by_name(preset)
@@ -324,6 +329,8 @@ def edits(workspace: Workspace, preset: Preset | None) -> str:
     ]
     if workspace.shown != _shown_at_first(workspace.configurations):
         document["shown"] = [shown.model_dump(mode="json") for shown in workspace.shown]
+    if questions:
+        document["questions"] = questions
     return f"{LINK_VERSION}.{_packed(json.dumps(document, ensure_ascii=False, separators=(',', ':')))}"
 
 

@@ -1,8 +1,10 @@
 """Whatever is typed in whatever order, what was last valid stays, nothing is lost, and complaints have a place."""
 
 import copy
+import doctest
 from itertools import count
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -11,9 +13,24 @@ from pydantic import ValidationError
 from test_form import by_location
 from test_oracle import examples
 
-from model import Configuration, load_hardware, load_presets, simulate
-from model.editing import Entries, Entry, added, free_name, opened, put_back, typed, with_hardware
-from model.form import Draft, inputs, value_at
+from model import Configuration, editing, load_hardware, load_presets, simulate
+from model.editing import (
+    Asked,
+    Entries,
+    Entry,
+    added,
+    answered,
+    asked_of,
+    free_name,
+    opened,
+    put_back,
+    typed,
+    with_defaults,
+    with_hardware,
+    with_values,
+)
+from model.form import Draft, inputs, inputs_of, value_at
+from model.questions import LatencyWallQuestion, Questions, StrategyQuestion
 from model.text import quantity
 from model.workspace import COLOURS, Shown, Workspace
 
@@ -300,3 +317,102 @@ def test_a_gtx_580_typed_by_hand_simulates_to_the_same_numbers(by_hand, of_the_c
 
 def test_a_gtx_580_typed_by_hand_has_the_peak_of_the_article(by_hand):
     assert quantity(by_hand.gpu.max_flop_per_s, "FLOP/s", digits=4) == "1.581 TFLOP/s"
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def answer(asked: Asked, *typed_values: tuple) -> Asked:
+    for location, value in typed_values:
+        items = {item.location: item for item in inputs_of(Questions, asked.draft)}
+        asked = answered(asked, items[location], value)
+    return asked
+
+
+UNCHANGED = asked_of(Questions())
+LATENCY_IN_SECONDS = ("latency_wall.latency_s", "15 s")
+
+
+class TestQuestions:
+    def test_nothing_is_wrong_with_questions_just_opened(self):
+        questions = Questions(strategy={"dp": 8})
+        asked = asked_of(questions)
+        assert (asked.valid, asked.problems, Questions.model_validate(asked.draft)) == (questions, {}, questions)
+
+    def test_what_is_typed_is_asked(self):
+        asked = answer(
+            UNCHANGED, ("latency_wall.latency_s", "0.9"), ("strategy.dp", "2^3"), ("strategy.schedule", "1F1B")
+        )
+        assert asked.problems == {}
+        assert asked.valid == Questions(latency_wall={"latency_s": 9e-7}, strategy={"dp": 8, "schedule": "1F1B"})
+
+    def test_what_is_refused_stays_typed_and_the_last_that_was_valid_is_asked(self):
+        asked = answer(UNCHANGED, ("latency_wall.n_layers", "90"), ("latency_wall.n_layers", "few"))
+        assert asked.problems == {"latency_wall.n_layers": "“few” is not a number. From 1 to 1,040,000."}
+        assert asked.draft["latency_wall"]["n_layers"] == "few"
+        assert asked.valid.latency_wall.n_layers == 90
+
+    def test_a_refused_answer_holds_up_its_own_question_only(self):
+        asked = answer(UNCHANGED, LATENCY_IN_SECONDS, ("growth.fast_growth", "7"), ("latency_wall.n_layers", "90"))
+        assert list(asked.problems) == ["latency_wall.latency_s"]
+        assert asked.valid == Questions(growth={"fast_growth": 7}), "another question waits for one that is wrong"
+        asked = answer(asked, ("latency_wall.latency_s", "15"))
+        assert asked.problems == {}
+        assert (asked.valid.latency_wall.latency_s, asked.valid.latency_wall.n_layers) == (1.5e-5, 90)
+
+    def test_every_problem_is_said_at_once(self):
+        asked = answer(UNCHANGED, LATENCY_IN_SECONDS, ("strategy.tp", "0"), ("growth.start_year", ""))
+        assert set(asked.problems) == {"latency_wall.latency_s", "strategy.tp", "growth.start_year"}
+        assert asked.valid == Questions()
+
+    def test_a_question_goes_back_to_its_defaults_and_no_other_does(self):
+        asked = answer(UNCHANGED, LATENCY_IN_SECONDS, ("growth.fast_growth", "7"), ("strategy.tp", "many"))
+        asked = with_defaults(asked, "latency_wall")
+        assert list(asked.problems) == ["strategy.tp"] and asked.draft["strategy"]["tp"] == "many"
+        assert asked.valid == Questions(growth={"fast_growth": 7})
+        assert asked.draft["latency_wall"] == LatencyWallQuestion().model_dump()
+
+    def test_degrees_of_a_frame_are_taken_at_once_over_refused_ones(self):
+        asked = answer(UNCHANGED, ("strategy.tp", "many"), ("strategy.ep", "3"))
+        row = pd.Series({"dp": np.int64(8), "tp": np.int64(4), "schedule": "zero-bubble"}, dtype=object)
+        asked = with_values(asked, "strategy", row)
+        expected = StrategyQuestion(dp=8, tp=4, ep=3, schedule="zero-bubble")
+        assert (asked.problems, asked.valid.strategy) == ({}, expected), "a button does not do what it says"
+        assert with_values(asked, "strategy", {"dp": None}).valid.strategy.dp is None
+
+    def test_no_function_changes_what_it_was_given(self):
+        asked = answer(UNCHANGED, ("strategy.dp", "8"))
+        before = copy.deepcopy(asked)
+        answer(asked, ("strategy.dp", "9"))
+        with_values(asked, "strategy", {"dp": 10})
+        with_defaults(asked, "strategy")
+        assert asked == before
+
+
+QUESTION_ITEMS = list(inputs_of(Questions, Questions().model_dump()))
+
+
+@examples(60)
+@given(st.lists(st.tuples(st.sampled_from(QUESTION_ITEMS), st.integers(0, 99)), max_size=25))
+def test_whatever_is_answered_in_whatever_order_every_question_is_a_valid_one(steps):
+    """If this fails, a question shows an answer to something that is not typed, or complains where nobody sees it."""
+    asked = UNCHANGED
+    for item, what in steps:
+        options = list(item.options) or JUNK
+        before, asked = asked, answered(asked, item, options[what % len(options)])
+        refused = {location.partition(".")[0] for location in asked.problems}
+        for question, schema in Questions.model_fields.items():
+            kept = getattr(before.valid, question)
+            if question in refused:
+                assert getattr(asked.valid, question) == kept
+                with pytest.raises(ValidationError):
+                    schema.annotation.model_validate(asked.draft[question])
+            else:
+                assert getattr(asked.valid, question) == schema.annotation.model_validate(asked.draft[question])
+        assert set(asked.problems) <= {item.location for item in QUESTION_ITEMS}
+        assert not [words for words in asked.problems.values() if "Input" in words or "String" in words]
+
+
+def test_examples_in_the_docstrings_are_true():
+    failed, attempted = doctest.testmod(editing)
+    assert attempted and not failed

@@ -27,7 +27,8 @@ from model.configuration import (
     error_messages,
     field,
 )
-from model.form import MOST_LEVELS, PRECISIONS, Draft, Input, Path, changed, inputs, replaced, value_at
+from model.form import MOST_LEVELS, PRECISIONS, Draft, Input, Path, changed, inputs, inputs_of, replaced, value_at
+from model.questions import Questions, StrategyQuestion
 from model.text import quantity_from
 
 NETWORKS = {count: [INNER] * (count - 1) + [OUTER] for count in range(1, MOST_LEVELS + 1)}
@@ -484,6 +485,74 @@ class TestGuesses:
         offered = by_location(draft_of())["gpu.guesses"].options
         assert not {"name", "sources", "guesses"} & set(offered), "no figure could be a guess there"
         assert messages_of(with_gpu(guesses=list(offered))) == {}
+
+
+# --- the inputs of other schemas --------------------------------------------------------------------------------------
+
+
+def question_inputs(**update) -> dict[str, Input]:
+    return {entry.location: entry for entry in inputs_of(Questions, Questions(**update).model_dump())}
+
+
+class TestQuestions:
+    def test_every_field_has_one_input_in_the_section_of_its_question(self):
+        entries = list(question_inputs().values())
+        assert Counter(entry.path for entry in entries) == Counter(leaves(Questions()))
+        sections = dict.fromkeys((entry.path[0], entry.section) for entry in entries)
+        assert list(sections) == [(name, info.title) for name, info in Questions.model_fields.items()]
+        assert all(entry.title and entry.description for entry in entries)
+        labels = Counter((entry.section, entry.label) for entry in entries)
+        assert max(labels.values()) == 1, f"inputs that look the same: {labels.most_common(1)}"
+
+    def test_a_schema_by_itself_is_shown_as_well(self):
+        paths = [entry.path for entry in inputs_of(StrategyQuestion, StrategyQuestion().model_dump())]
+        assert paths == [(name,) for name in StrategyQuestion.model_fields]
+
+    def test_nothing_but_hardware_has_guesses(self):
+        assert not any(entry.guess for entry in question_inputs().values())
+
+    @pytest.mark.parametrize("name", [name for name in StrategyQuestion.model_fields if name != "schedule"])
+    def test_an_empty_text_is_none_and_the_other_way_round(self, name):
+        entry = question_inputs()[f"strategy.{name}"]
+        assert (entry.kind, entry.optional) == ("integer", True)
+        assert (entry.written(None), entry.read(""), entry.read("  ")) == ("", None, None)
+        assert (entry.written(4096), entry.read("4,096"), entry.read("2^12")) == ("4,096", 4096, 4096)
+        assert type(entry.read("2^12")) is int
+
+    @pytest.mark.parametrize(
+        ("location", "typed", "complaint"),
+        [
+            ("strategy.dp", "0", "Out of range. From 1 to 9,007,199,254,740,992."),
+            ("strategy.dp", "1.5", "Should be a whole number. From 1 to 9,007,199,254,740,992."),
+            ("strategy.n_layers", "many", "“many” is not a number. From 1 to 1,048,576."),
+            ("strategy.batch_tokens", "2^54", "Out of range. From 1 to 9,007,199,254,740,992 tokens."),
+            ("latency_wall.latency_s", "11 s", "Out of range. From 1 × 10⁻⁶ to 1 × 10⁷ µs."),
+            ("critical_compute.exponent_difference", "0.5", "Out of range. From -1 to 0.4."),
+            ("growth.start_year", "1949", "Out of range. From 1950 to 2200."),
+            ("growth.start_year", "soon", "“soon” is not a number. From 1950 to 2200."),
+        ],
+    )
+    def test_a_complaint_says_what_may_be(self, location, typed, complaint):
+        entry = question_inputs()[location]
+        draft = replaced(Questions().model_dump(), entry.path, entry.read(typed))
+        with pytest.raises(ValidationError) as refused:
+            Questions.model_validate(draft)
+        assert entry.complaint(entry.read(typed), error_messages(refused.value)[location]) == complaint
+
+    @pytest.mark.parametrize("year", [1950, 2024, 2024.5])
+    def test_a_year_has_no_comma(self, year):
+        entry = question_inputs()["growth.start_year"]
+        assert (entry.label, entry.written(year)) == ("Start (year)", str(year))
+        assert entry.read(entry.written(year)) == year
+
+    def test_choices_keep_the_capitals_that_they_have(self):
+        assert question_inputs()["strategy.schedule"].options == {
+            "any": "Any",
+            "1F1B": "1F1B",
+            "zero-bubble": "Zero-bubble",
+        }
+        activations = by_location(draft_of())["assumptions.activations"].options
+        assert list(activations.values()) == ["Ignored", "Recomputed", "Stored"]
 
 
 def test_examples_in_the_docstrings_are_true():

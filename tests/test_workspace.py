@@ -13,6 +13,7 @@ import tomllib
 import tracemalloc
 from importlib import metadata
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -20,16 +21,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from test_oracle import assumptions, examples, gpus, networks, scaling_laws, sweeps
 
 from model import Configuration, Preset, error_messages, load_hardware, load_presets, simulate, workspace
-from model.configuration import Gpu
+from model.configuration import Gpu, Schema
+from model.questions import Questions
 from model.workspace import Shown, Unreadable, Workspace, edits, from_edits, from_json, to_json
 
 DATA = Path(__file__).with_name("data")
 ROOT = Path(__file__).parents[1]
 TITLES = list(load_presets())
 DENSE = "GPU generations, dense"
+MULTIPLIERS = {"scaling": {"depth_multiplier", "batch_multiplier"}}
+ANSWERS = {
+    "latency_wall": {"training_months": 6.5, "latency_s": 9e-07},
+    "critical_compute": {"exponent_difference": -0.1},
+    "growth": {"start_year": 2024.5, "slow_growth": 3.0, "fast_growth": 6.0},
+    "strategy": {"dp": 8, "pp": 3, "schedule": "1F1B", "d_model": 12288, "batch_tokens": 2**53},
+}
+ASKED = Questions(**ANSWERS)
 REST_OF_THE_URL = 200  # characters beside the edits
 LONGEST_URL = 8000
 
@@ -64,6 +75,11 @@ def assert_same_to_the_bit(read: Workspace, written: Workspace) -> None:
     assert read.model_dump_json() == written.model_dump_json(), "a digit or a sign changed on the way"
 
 
+def assert_not_multiplied(whole: Workspace) -> None:
+    multipliers = {(each.scaling.depth_multiplier, each.scaling.batch_multiplier) for each in whole.configurations}
+    assert multipliers == {(1, 1)}, "an old file or link shows other numbers than it did"
+
+
 # --- random workspaces ------------------------------------------------------------------------------------------------
 
 names = st.text(min_size=1, max_size=80).filter(lambda name: name and name == name.strip())
@@ -92,6 +108,25 @@ def named_configurations(draw, name: str) -> Configuration:
     return whole.model_copy(update={"name": name, "gpu": whole.gpu.model_copy(update=extra)})
 
 
+def random_field(info: FieldInfo) -> st.SearchStrategy:
+    """What a field of a question may be: any number in its range, one of its words, or empty."""
+    choices = get_args(info.annotation)
+    if all(isinstance(choice, str) for choice in choices) and choices:
+        return st.sampled_from(choices)
+    bounds = {name: getattr(item, name) for item in info.metadata for name in ("ge", "le") if hasattr(item, name)}
+    if type(None) in choices:
+        return st.none() | st.integers(bounds["ge"], bounds["le"])
+    return st.floats(bounds["ge"], bounds["le"]).map(lambda number: number + 0.0)  # no zero with a sign
+
+
+def random_question(question: type[Schema]) -> st.SearchStrategy[Schema]:
+    fields = {name: random_field(info) for name, info in question.model_fields.items()}
+    return st.just(question()) | st.fixed_dictionaries({}, optional=fields).map(lambda values: question(**values))
+
+
+questions = st.builds(Questions, **{name: random_question(type(each)) for name, each in Questions()})
+
+
 @st.composite
 def presets(draw) -> Preset:
     titles = draw(st.lists(names, min_size=1, max_size=3, unique=True))
@@ -118,6 +153,7 @@ def edited_workspaces(draw, preset: Preset) -> Workspace:
         source=preset.source,
         configurations=tuple(compared),
         shown=draw(st.just(()) | st.tuples(*[shown] * len(compared))),
+        questions=draw(questions),
     )
 
 
@@ -179,6 +215,8 @@ def all_edited(generator: random.Random, name: str) -> Configuration:
                     "reference_flop": number(1e12, 1e36),
                     "exponent": number(0.01, 1),
                 },
+                "depth_multiplier": number(1e-3, 1e3),
+                "batch_multiplier": number(1e-6, 1e6),
             },
             "assumptions": {
                 "training_months": number(0.01, 1200),
@@ -222,7 +260,7 @@ class TestWorkspace:
             ({"threshold_percent": 49}, "threshold_percent"),
             ({"threshold_percent": 100}, "threshold_percent"),
             ({"view": "x" * 41}, "view"),
-            ({"schema_version": 1}, "schema_version"),
+            ({"schema_version": 2}, "schema_version"),
         ],
     )
     def test_what_the_page_could_not_show_is_refused_at_its_field(self, update, key):
@@ -280,7 +318,7 @@ class TestFile:
         configurations = strict(text)["configurations"]
         assert "preset" in strict(text) and strict(text)["results"], "this is no output of the first schema"
         whole = from_json(text)
-        assert [each.model_dump(mode="json") for each in whole.configurations] == configurations
+        assert [each.model_dump(mode="json", exclude=MULTIPLIERS) for each in whole.configurations] == configurations
         assert whole.configurations[1].network[0].bandwidth == math.inf
         assert (whole.title, whole.description, whole.source) == (DENSE, "", "")
         assert [each.included for each in whole.shown] == [True, True]
@@ -291,6 +329,18 @@ class TestFile:
         assert whole.configurations[0].assumptions.training_months == 1.5
         assert whole.shown == (Shown(colour=5, origin="H100"), Shown(included=False, colour=2))
         assert (whole.selected, whole.threshold_percent, whole.view) == ("Infinite “network”", 90, "Parallelism")
+        assert whole.questions == Questions(), "a file without questions asks some"
+
+    def test_a_state_with_questions_opens(self):
+        whole = from_json((DATA / "saved-state-3.json").read_bytes())
+        assert [each.scaling.batch_multiplier for each in whole.configurations] == [0.5, 1]
+        assert whole.questions == ASKED
+        assert (whole.shown[1].included, whole.selected, whole.view) == (False, "Infinite “network”", "Money")
+
+    @pytest.mark.parametrize("name", ["complete-output-1.json", "saved-state-2.json"])
+    def test_what_is_older_than_the_multipliers_opens_without_their_effect(self, name):
+        assert "multiplier" not in (DATA / name).read_text(encoding="utf-8"), "this file is not as old as it should be"
+        assert_not_multiplied(from_json((DATA / name).read_bytes()))
 
     def test_what_is_saved_again_names_the_version_that_saved_it(self):
         whole = opened(DENSE).model_copy(update={"software_version": "0.0.1"})
@@ -434,6 +484,31 @@ class TestLink:
         for name in ("title", "description", "source", "configurations", "shown"):
             assert getattr(read, name) == getattr(saved, name), "links that people have sent no longer work"
 
+    def test_a_link_older_than_the_multipliers_opens_without_their_effect(self):
+        text = (DATA / "link-1.txt").read_text().strip()
+        assert b"multiplier" not in workspace._unpacked(text), "this link is not as old as it should be"
+        assert_not_multiplied(from_edits(text, None))
+
+    def test_questions_alone_make_a_short_link(self):
+        preset, whole = load_presets()[DENSE], opened(DENSE).model_copy(update={"questions": ASKED})
+        assert link_length(whole, preset) < 350
+        one = Questions(growth={"fast_growth": 6})
+        assert link_length(whole.model_copy(update={"questions": one}), preset) < 100
+
+    @pytest.mark.parametrize("question", Questions.model_fields)
+    def test_only_answers_that_are_not_the_defaults_are_in_it(self, question):
+        for title in (DENSE, None):
+            preset = load_presets()[title] if title else None
+            whole = opened(DENSE).model_copy(update={"questions": Questions(**{question: getattr(ASKED, question)})})
+            document = strict(workspace._unpacked(edits(whole, preset)).decode())
+            assert document["questions"] == {question: ANSWERS[question]}, (
+                "the link is longer than it needs to be, or lacks an answer"
+            )
+
+    def test_a_link_with_questions_of_an_earlier_release_opens(self):
+        read = from_edits((DATA / "link-1-questions.txt").read_text().strip(), None)
+        assert (read.title, read.questions) == (DENSE, ASKED), "links that people have sent no longer work"
+
     def test_a_link_to_a_configuration_that_the_preset_lost_says_so(self):
         preset = load_presets()[DENSE]
         text = edits(edited(opened(DENSE), 1, name="A100, mine"), preset)
@@ -477,11 +552,11 @@ class TestRefusedFile:
             ('{"results": [Infinity]}', "This file is no JSON: "),
             ("[1]", "This file holds no configurations"),
             ('{"name": "some package"}', "This file holds no configurations"),
-            ('{"schema_version": 7}', "(schema 7; this one reads up to 2)"),
-            (changed(("schema_version",), 3), "This file was made by a newer version of the simulator (schema 3"),
-            (changed(("schema_version",), 0), "schema_version: should be a whole number from 1 to 2; got 0"),
-            (changed(("schema_version",), True), "schema_version: should be a whole number from 1 to 2; got true"),
-            (changed(("schema_version",), "2"), 'schema_version: should be a whole number from 1 to 2; got "2"'),
+            ('{"schema_version": 7}', "(schema 7; this one reads up to 3)"),
+            (changed(("schema_version",), 4), "This file was made by a newer version of the simulator (schema 4"),
+            (changed(("schema_version",), 0), "schema_version: should be a whole number from 1 to 3; got 0"),
+            (changed(("schema_version",), True), "schema_version: should be a whole number from 1 to 3; got true"),
+            (changed(("schema_version",), "2"), 'schema_version: should be a whole number from 1 to 3; got "2"'),
             (changed(("schema_version",), 1), "title: should be text; got null"),
             (changed(("title",), 5), "title: should be text; got 5"),
             (changed(("colour",), "red"), 'colour: is nothing that the simulator knows; got "red"'),
@@ -517,6 +592,10 @@ class TestRefusedFile:
             (changed(("shown", 2, "colour"), 18), "shown.2.colour: should be less than 18; got 18"),
             (changed(("selected",), "B200"), 'selected: should be the name of one of the configurations; got "B200"'),
             (changed(("threshold_percent",), 100), "threshold_percent: should be at most 99; got 100"),
+            (changed(("questions", "growth", "start_year"), 1), "growth.start_year: should be at least 1950"),
+            (changed(("questions", "strategy", "dp"), 0), "questions.strategy.dp: should be at least 1; got 0"),
+            (changed(("questions", "strategy", "schedule"), "gpipe"), "'1F1B' or 'zero-bubble'; got \"gpipe\""),
+            (changed(("questions",), []), "questions: should be a set of named values"),
         ],
         ids=lambda value: str(value)[:30],
     )
@@ -656,6 +735,10 @@ class TestRefusedLink:
                 "shown.0.colour: should be less than 18; got 99",
             ),
             ('{"configurations": ["H100"], "shown": NaN}', "This link is no JSON"),
+            (
+                '{"configurations": ["H100"], "questions": {"growth": 5}}',
+                "growth: should be a set of named values; got 5",
+            ),
             ('{"configurations": ["H100"], "price": 1}', "price: is nothing that the simulator knows"),
             ("[" * 1000, "This link is no JSON: recursion limit exceeded"),
         ],
