@@ -57,13 +57,14 @@ def widths(sweep: Sweep) -> np.ndarray:
 
 def layers(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
     """Number of layers."""
+    multiplier = laws.depth_multiplier
     match laws.depth.law:
         case "hoffmann":
-            return round_friendly(0.10056 * (d_model * d_ff) ** 0.3751)
+            return round_friendly(multiplier * (0.10056 * (d_model * d_ff) ** 0.3751))
         case "power":
-            return round_friendly(laws.depth.coefficient * (d_model * d_ff) ** laws.depth.exponent)
+            return round_friendly(multiplier * (laws.depth.coefficient * (d_model * d_ff) ** laws.depth.exponent))
         case "fixed":
-            return np.full(len(d_model), laws.depth.n_layers)
+            return np.full(len(d_model), max(1, round(multiplier * laws.depth.n_layers)))
 
 
 def experts(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
@@ -101,6 +102,7 @@ def batch(laws: ScalingLaws, sparsity, training_flop, dataset_tokens) -> np.ndar
         case "power":
             growth = (training_flop / laws.batch.reference_flop) ** laws.batch.exponent
             tokens = root * growth * laws.batch.tokens_at_reference
+    tokens = laws.batch_multiplier * tokens
     sequences = sparsity * round_friendly(tokens / laws.sequence_length / sparsity).astype(float)
     return np.minimum(sequences * laws.sequence_length, 2.0**62).astype(np.int64)
 

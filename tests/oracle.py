@@ -86,15 +86,15 @@ def widths(sweep: Any) -> list[int]:
     return [d for d in four_bits if sweep.d_model_min <= d <= sweep.d_model_max and d % sweep.d_model_multiple == 0]
 
 
-def layers_of(law: Any, d_model: int, d_ff: int) -> int:
-    """n_layers by the depth law (spec 1)."""
+def layers_of(law: Any, multiplier: float, d_model: int, d_ff: int) -> int:
+    """n_layers by a multiple of the depth law (spec 1)."""
     match law.law:
         case "hoffmann":
-            return round_r(0.10056 * (d_model * d_ff) ** 0.3751)
+            return round_r(multiplier * (0.10056 * (d_model * d_ff) ** 0.3751))
         case "power":
-            return round_r(law.coefficient * (d_model * d_ff) ** law.exponent)
+            return round_r(multiplier * (law.coefficient * (d_model * d_ff) ** law.exponent))
         case "fixed":
-            return law.n_layers
+            return max(1, round(multiplier * law.n_layers))
 
 
 def sparsity_of(law: Any, d_model: int, d_ff: int) -> int:
@@ -117,8 +117,8 @@ def dataset_of(law: Any, params: int) -> float:
             return law.coefficient * params**law.exponent
 
 
-def batch_of(law: Any, e: int, c: float, d: float, s: int) -> int:
-    """b, in sequences, by the batch law (spec 1)."""
+def batch_of(law: Any, multiplier: float, e: int, c: float, d: float, s: int) -> int:
+    """b, in sequences, by a multiple of the batch law (spec 1)."""
     match law.law:
         case "default":
             x = e**0.5 * (c / 3e23) ** (1 / 6) * 2048 * 2048 / s
@@ -130,7 +130,7 @@ def batch_of(law: Any, e: int, c: float, d: float, s: int) -> int:
             x = e**0.5 * 17.75 * d**0.47 / s
         case "power":
             x = e**0.5 * (c / law.reference_flop) ** law.exponent * law.tokens_at_reference / s
-    return e * round_r(x / e)
+    return e * round_r(multiplier * x / e)
 
 
 def sizes(scaling: Any, d_model: int, d_ff: int, n_layers: int, e: int) -> tuple[int, int, float, float]:
@@ -144,11 +144,12 @@ def shape_of(configuration: Any, d_model: int) -> Shape:
     """The model that a configuration's scaling laws give at one width (spec 1)."""
     scaling = configuration.scaling
     d_ff = round(scaling.d_ff_ratio * d_model)
-    n_layers = layers_of(scaling.depth, d_model, d_ff)
+    n_layers = layers_of(scaling.depth, scaling.depth_multiplier, d_model, d_ff)
     e = sparsity_of(scaling.sparsity, d_model, d_ff)
     params, active_params, d, c = sizes(scaling, d_model, d_ff, n_layers, e)
     s = scaling.sequence_length
-    return Shape(d_model, d_ff, n_layers, e, params, active_params, d, c, batch_of(scaling.batch, e, c, d, s) * s)
+    b = batch_of(scaling.batch, scaling.batch_multiplier, e, c, d, s)
+    return Shape(d_model, d_ff, n_layers, e, params, active_params, d, c, b * s)
 
 
 def rates(gpu: Any) -> Rates:

@@ -176,17 +176,18 @@ def test_breakdown_adds_up_to_the_step(run):
 # --- better hardware, other units -------------------------------------------------------------------------------------
 
 # What makes hardware better when it grows; latencies do when they fall.
-BETTER_GPU = (
+BETTER = (
     *("register_bytes_per_block", "sm_count", "l2_bandwidth", "l2_bytes", "hbm_bandwidth", "hbm_bytes"),
     *("max_clock_hz", "effective_utilization", "flop_per_clock_per_thread"),
+    *("matmul_latency_s", "bandwidth", "latency_s"),
 )
 
 
 @st.composite
-def improvements(draw, configuration: Configuration) -> Configuration:
+def improvements(draw, configuration: Configuration, names: tuple[str, ...] = BETTER) -> Configuration:
     """The configuration with one thing of its hardware better."""
     gpu, network = configuration.gpu, list(configuration.network)
-    name = draw(st.sampled_from([*BETTER_GPU, "matmul_latency_s", "bandwidth", "latency_s"]))
+    name = draw(st.sampled_from(names))
     factor = draw(log_uniform(1.01, 100))
     if name in ("bandwidth", "latency_s"):
         level = draw(st.integers(0, len(network) - 1))

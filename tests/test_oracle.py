@@ -378,6 +378,8 @@ def scaling_laws() -> st.SearchStrategy[ScalingLaws]:
         ScalingLaws,
         d_ff_ratio=st.sampled_from([4.0, 4.0, 1.0, 2.5, 3.5, 8 / 3]) | st.floats(1, 8),
         sequence_length=st.sampled_from([2048, 2048, 1, 128, 1000, 4097]),
+        depth_multiplier=st.sampled_from([1.0, 1.0, 0.5, 2.0, 3.3]),
+        batch_multiplier=st.sampled_from([1.0, 1.0, 0.5, 2.0, 0.07]),
         dataset=one_of_laws(
             chinchilla={"tokens_per_parameter": st.floats(1, 1000)},
             power={"coefficient": log_uniform(1, 1e4), "exponent": st.floats(0.5, 1.2)},
