@@ -11,6 +11,7 @@ from model.configuration import Gpu
 
 USABLE = 0.75  # share of registers and L2 that a kernel can fill with tiles
 TENSOR_CORE = 8  # tensor cores work in chunks of 8 × 8 × 8
+MATMULS = 6  # of a layer, forward and backward
 BLOCKS_PER_SM = 4  # processing blocks of a streaming multiprocessor
 SHARED_BYTES_PER_CLOCK = 32 * 4  # banks × bytes, per SM
 
@@ -29,6 +30,26 @@ class Tilings(NamedTuple):
     sm: Tiles
     sm_peer: Tiles
     register: Tiles
+
+
+class MatmulBounds(NamedTuple):
+    """Seconds that a matmul spends at each level if nothing else holds it up, to broadcast against each other."""
+
+    hbm_s: np.ndarray
+    l2_s: np.ndarray
+    shared_memory_s: np.ndarray
+    tensor_core_s: np.ndarray
+    latency_s: float
+
+    @property
+    def memory_s(self) -> np.ndarray:
+        """The slowest level of the memory hierarchy."""
+        return np.maximum(np.maximum(self.hbm_s, self.l2_s), self.shared_memory_s)
+
+    @property
+    def time_s(self) -> np.ndarray:
+        """The slowest of memory and tensor cores, which work at the same time, plus the latency of a kernel."""
+        return np.maximum(self.memory_s, self.tensor_core_s) + self.latency_s
 
 
 def register_bytes(gpu: Gpu) -> float:
@@ -96,6 +117,25 @@ def matmul_flop(d1, d2, b):
     return 2 * TENSOR_CORE**3 * chunks
 
 
+def matmul_bounds(gpu: Gpu, d1, d2, b, weight_gradient) -> MatmulBounds:
+    """What bounds the time of multiplying d1 × d2 weights by b columns of activations: as `matmul_time`."""
+    d1, d2, b = (np.asarray(size, dtype=float) for size in (d1, d2, b))
+    word = gpu.word_bytes
+    sm_capacity = BLOCKS_PER_SM * register_bytes(gpu) * gpu.sm_count
+    cut = tilings(gpu, d1, d2)
+    hbm = io(d1, d2, b, weight_gradient, cut.hbm, l2_capacity(gpu), word)
+    sm = io(d1, d2, b, weight_gradient, cut.sm, sm_capacity, word)
+    peer = peer_io(d1, d2, b, weight_gradient, cut.sm_peer, word)
+    reg = io(d1, d2, b, weight_gradient, cut.register, sm_capacity, word)
+    return MatmulBounds(
+        hbm_s=hbm / gpu.hbm_bandwidth,
+        l2_s=(hbm + sm) / gpu.l2_bandwidth,
+        shared_memory_s=(sm + peer + reg) / shared_bandwidth(gpu),
+        tensor_core_s=matmul_flop(d1, d2, b) / gpu.flop_per_s,
+        latency_s=gpu.matmul_latency_s,
+    )
+
+
 def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
     """Time of multiplying d1 × d2 weights by b columns of activations.
 
@@ -126,27 +166,29 @@ def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
     >>> float(matmul_time(gpu, 12288, 49152, 2048, weight_gradient=False)) > 0
     True
     """
-    d1, d2, b = (np.asarray(size, dtype=float) for size in (d1, d2, b))
-    word = gpu.word_bytes
-    sm_capacity = BLOCKS_PER_SM * register_bytes(gpu) * gpu.sm_count
-    cut = tilings(gpu, d1, d2)
-    hbm = io(d1, d2, b, weight_gradient, cut.hbm, l2_capacity(gpu), word)
-    sm = io(d1, d2, b, weight_gradient, cut.sm, sm_capacity, word)
-    peer = peer_io(d1, d2, b, weight_gradient, cut.sm_peer, word)
-    reg = io(d1, d2, b, weight_gradient, cut.register, sm_capacity, word)
-    hbm_s = hbm / gpu.hbm_bandwidth
-    l2_s = (hbm + sm) / gpu.l2_bandwidth
-    shared_s = (sm + peer + reg) / shared_bandwidth(gpu)
-    arithmetic_s = matmul_flop(d1, d2, b) / gpu.flop_per_s
-    return np.maximum(np.maximum(hbm_s, l2_s), np.maximum(shared_s, arithmetic_s)) + gpu.matmul_latency_s
+    return matmul_bounds(gpu, d1, d2, b, weight_gradient).time_s
+
+
+def block_bounds(gpu: Gpu, f, d, t) -> MatmulBounds:
+    """What bounds a layer's matmuls of f × d weights on t tokens (spec section 4).
+
+    Arrays of shape (2, 2, …) once broadcast: first the forward product, which the gradient of the activations takes as
+    long as, then the gradient of the weights; of f × d weights, then of d × f. The sizes may have any common shape.
+    """
+    f, d, t = np.broadcast_arrays(f, d, t)
+    gradient = np.array([False, True]).reshape(2, 1, *(1,) * f.ndim)
+    return matmul_bounds(gpu, np.stack([f, d]), np.stack([d, f]), t, gradient)
+
+
+def over_block(seconds):
+    """Sum over a layer's six matmuls, forward and backward, of what `block_bounds` gives for each kind: seconds."""
+    forward, weight_gradient = seconds.sum(axis=1)
+    return 2 * forward + weight_gradient
 
 
 def block_time(gpu: Gpu, f, d, t):
     """Time of a layer's six matmuls, forward and backward, of f × d weights on t tokens: seconds (spec section 4)."""
-    f, d, t = np.broadcast_arrays(f, d, t)
-    gradient = np.array([False, True]).reshape(2, 1, *(1,) * f.ndim)
-    forward, weight_gradient = matmul_time(gpu, np.stack([f, d]), np.stack([d, f]), t, gradient).sum(axis=1)
-    return 2 * forward + weight_gradient
+    return over_block(block_bounds(gpu, f, d, t).time_s)
 
 
 def block_time_floor(gpu: Gpu, weights, t, activations=None):
@@ -159,4 +201,4 @@ def block_time_floor(gpu: Gpu, weights, t, activations=None):
     streamed = np.where(2 * weights * gpu.word_bytes <= l2_capacity(gpu), 0, 8 * weights)
     words = streamed if activations is None else streamed + 12 * np.sqrt(weights) * activations
     bandwidth = min(gpu.hbm_bandwidth, gpu.l2_bandwidth)
-    return np.maximum(arithmetic_s, words * gpu.word_bytes / bandwidth) + 6 * gpu.matmul_latency_s
+    return np.maximum(arithmetic_s, words * gpu.word_bytes / bandwidth) + MATMULS * gpu.matmul_latency_s

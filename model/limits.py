@@ -1,10 +1,11 @@
 """What is read off a curve, and the closed forms beside it (spec section 6)."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.configuration import FLOP_REFERENCE, Gpu, NetworkLevel
+from model.configuration import FLOP_REFERENCE, Gpu, Hardware, NetworkLevel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,8 @@ QUARTER_S = 365.25 * 86400 / 4
 REFERENCE_BATCH = 4e6  # tokens at FLOP_REFERENCE
 REFERENCE_LAYERS = 100
 KERNEL_AND_NETWORK_S = 9e-6  # latency of a matmul and the communication after it
+WAITING_MATMULS = 4  # of a layer, one after the other: two forward, two backward
+LATENCY = "Latency"  # the curve beside those of hardware
 
 
 def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFrame":
@@ -81,22 +84,32 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
     return limits.join(at_the_end[reached].astype(dict.fromkeys(counts, "Int64")))
 
 
-def latency_wall(training_s, batch_tokens, n_layers, latency_s):
+def latency_wall(training_s, batch_tokens, n_layers, latency_s, tokens_per_parameter=20):
     """The largest model whose steps can follow each other in time, if every matmul waits for one latency.
 
     Parameters
     ----------
     training_s, batch_tokens, n_layers, latency_s : array_like
         Seconds of training, tokens per step, layers, seconds per matmul and its communication.
+    tokens_per_parameter : array_like
+        That the model is trained on.
 
     Returns
     -------
     params, training_flop : ndarray
-        N = T · B / (80 · n_layers · latency), trained on 20 N tokens: C = 120 N² FLOP ("Data movement bottlenecks to
-        large-scale model training", Epoch AI 2024).
+        N, of which N · tokens_per_parameter / batch_tokens steps fill the training time if each takes 4 · n_layers ·
+        latency (two matmuls of a layer forward, two backward), and C = 6 · tokens_per_parameter · N² FLOP ("Data
+        movement bottlenecks to large-scale model training", Epoch AI 2024).
+
+    Examples
+    --------
+    >>> params, training_flop = latency_wall(training_s=7.9e6, batch_tokens=4e6, n_layers=120, latency_s=9e-6)
+    >>> f"{params:.1e} parameters, {training_flop:.1e} FLOP"
+    '3.7e+14 parameters, 1.6e+31 FLOP'
     """
-    params = np.asarray(training_s) * batch_tokens / (80 * np.asarray(n_layers) * latency_s)
-    return params, 120 * params**2
+    most_steps = np.asarray(training_s) / (WAITING_MATMULS * np.asarray(n_layers) * latency_s)
+    params = most_steps * batch_tokens / tokens_per_parameter
+    return params, 6 * tokens_per_parameter * params**2
 
 
 def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_difference):
@@ -122,7 +135,9 @@ def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_diffe
     shard = 4 * mac_per_s / (3 * net_words_per_s)
     nano = mac_per_s / mem_words_per_s
     alpha, batch_over_depth = _batch_over_depth(exponent_difference)
-    return 2 * ((batch_over_depth * mac_per_s * QUARTER_S / (shard**2 * nano)) ** 2 / 960) ** (1 / (1 - 2 * alpha))
+    with np.errstate(divide="ignore"):  # an infinite network has no limit
+        tokens = batch_over_depth * mac_per_s * QUARTER_S / (shard**2 * nano)
+    return 2 * (tokens**2 / 960) ** (1 / (1 - 2 * alpha))
 
 
 def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
@@ -142,6 +157,42 @@ def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
     """
     alpha, batch_over_depth = _batch_over_depth(exponent_difference)
     return 2 * (3 / 320 * (batch_over_depth * QUARTER_S / latency_s) ** 2) ** (1 / (1 - 2 * alpha))
+
+
+def critical_compute_curves(hardware: Mapping[str, Hardware], exponent_differences) -> "pd.DataFrame":
+    """The closed forms against α, one curve after the other: where each hardware, and where latency, stops growth.
+
+    Parameters
+    ----------
+    hardware : dict of Hardware
+        By the names of their curves.
+    exponent_differences : array_like, of one dimension
+        α, as in `critical_compute`.
+
+    Returns
+    -------
+    DataFrame
+        A row for every curve and α: curve, a name, the last of them `LATENCY`; exponent_difference; training_flop, of
+        `critical_compute` for hardware and of `latency_limit` for latency.
+
+    Examples
+    --------
+    >>> from model import load_hardware
+    >>> curves = critical_compute_curves({"H100": load_hardware()["H100 SXM"]}, [0, 0.2])
+    >>> [f"{row.curve}: {row.training_flop:.1e}" for row in curves.itertuples()]
+    ['H100: 1.9e+28', 'H100: 1.9e+31', 'Latency: 2.3e+31', 'Latency: 2.6e+36']
+    """
+    import pandas as pd
+
+    curves = {name: critical_compute(each.gpu, each.network, exponent_differences) for name, each in hardware.items()}
+    curves |= {LATENCY: latency_limit(exponent_differences)}
+    return pd.concat(
+        [
+            pd.DataFrame({"curve": name, "exponent_difference": exponent_differences, "training_flop": training_flop})
+            for name, training_flop in curves.items()
+        ],
+        ignore_index=True,
+    )
 
 
 def _batch_over_depth(exponent_difference):

@@ -1,5 +1,6 @@
 """Results in words: what tooltips, tables and sentences say, and what the terms in them mean."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 from model.configuration import Configuration, Gpu
 from model.form import guessable
 from model.money import capital_cost_usd
-from model.text import amount, degrees_in_words, dollars, duration, flop, percent, quantity
+from model.text import MISSING, amount, degrees_in_words, dollars, duration, flop, percent, quantity, scientific
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,55 @@ TERMS = {
     "Network level": "GPUs are joined in growing groups, such as nodes and clusters of nodes, by ever slower links.",
 }
 DEGREES = {"DP": "dp", "TP": "tp", "PP": "pp", "EP": "ep"}
+
+# The parts of a step by the columns of `step_breakdown`, in the order in which they stack.
+PARTS = {
+    "ideal_compute_s": "Arithmetic",
+    "clock_s": "Sustained clock",
+    "padding_s": "Tile padding",
+    "memory_s": "Memory traffic",
+    "kernel_latency_s": "Kernel latency",
+    "recomputation_s": "Recomputation",
+    "bubble_s": "Pipeline bubble",
+    "tp_comm_s": "TP communication",
+    "pp_ep_comm_s": "PP and EP communication",
+    "dp_comm_s": "DP communication",
+    "latency_s": "Network latency",
+}
+PART_TERMS = {
+    "Arithmetic": "The model's own additions and multiplications, at peak FLOP/s. Its share of a step is the MFU.",
+    "Sustained clock": "What the same arithmetic takes longer because chips cannot hold their peak speed, for power "
+    "and heat: at every scale the same share of the arithmetic.",
+    "Tile padding": "Tensor cores multiply tiles of 8 × 8 × 8 numbers; where a matrix ends within one, the rest is lost.",
+    "Memory traffic": "What matmuls take beyond the arithmetic because numbers arrive too slowly from the GPU's own "
+    "memory: HBM, L2 or shared memory.",
+    "Kernel latency": "The fixed time that starting and ending a matmul takes, however small it is.",
+    "Recomputation": "A second forward pass that saves memory: activations are computed again and not kept.",
+    "Pipeline bubble": "Pipeline stages wait for the first microbatch to reach them, and for the last to come back.",
+    "TP communication": "Adding up results between the GPUs that share a weight matrix, as far as it does not happen "
+    "during compute.",
+    "PP and EP communication": "Sending activations to the next stage or to the experts, as far as it does not "
+    "happen during compute.",
+    "DP communication": "Adding up gradients between the copies of the model, as far as it does not happen during "
+    "compute.",
+    "Network latency": "The time that messages take to arrive, however short they are.",
+}
+_IN_A_SENTENCE = {
+    "ideal_compute_s": "arithmetic",
+    "clock_s": "a clock below its peak",
+    "padding_s": "the padding of tiles",
+    "memory_s": "memory traffic on the GPU",
+    "kernel_latency_s": "kernel latency (the start and end of each matmul)",
+    "recomputation_s": "the recomputation of activations",
+    "bubble_s": "the pipeline bubble",
+    "tp_comm_s": "tensor-parallel communication",
+    "pp_ep_comm_s": "pipeline and expert communication",
+    "dp_comm_s": "the data-parallel all-reduce",
+    "latency_s": "network latency",
+}
+LEAST_NAMED = 0.005  # share of a step that is not 0% in words
+
+FIRST_YEAR, LAST_YEAR = 1950, 2200  # beyond them a year is a number, not a date
 
 
 def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -161,3 +211,65 @@ def sentence(row: "pd.Series") -> str:
         f"{duration(row['training_s'])}: {strategy}, {microbatches} per pipeline and batch, {row['schedule']} "
         f"schedule{groups}."
     )
+
+
+def bottleneck(parts: "pd.Series") -> str:
+    """What a step waits for most, and what comes next, in a sentence.
+
+    Parameters
+    ----------
+    parts : Series
+        A row of `step_breakdown`.
+
+    Returns
+    -------
+    str
+        Such as "62% of the step is arithmetic; the data-parallel all-reduce is next, with 14%, then a clock below its
+        peak, with 12%."; what takes more than the arithmetic comes first.
+    """
+    shares = (parts / parts.sum()).sort_values(ascending=False, kind="stable")
+    largest = shares.index[0]
+    arithmetic = percent(shares["ideal_compute_s"])
+    if largest == "ideal_compute_s":
+        first = f"{arithmetic} of the step is arithmetic"
+    else:
+        name, share = _IN_A_SENTENCE[largest], percent(shares[largest])
+        compared = "as much as" if share == arithmetic else "more than"
+        first = f"{name[0].upper()}{name[1:]} takes {share} of the step, {compared} the arithmetic, {arithmetic}"
+    others = shares.drop([largest, "ideal_compute_s"], errors="ignore")
+    named = [
+        f"{_IN_A_SENTENCE[part]}{verb}, with {percent(others[part])}"
+        for part, verb in zip(others.index[others >= LEAST_NAMED], (" is next", ""), strict=False)
+    ]
+    return f"{'; '.join([first, ', then '.join(named)]) if named else first}."
+
+
+def years_in_words(earliest: float, latest: float) -> str:
+    """The years of `years_reached`: 2027.7 and 2028.3 → 2027–2028."""
+    if math.isnan(earliest) or math.isnan(latest):
+        return MISSING
+    first, last = _year(earliest), _year(latest)
+    if first == last:
+        return first
+    return f"{first}{'–' if first.isdecimal() and last.isdecimal() else ' to '}{last}"
+
+
+def _year(year: float) -> str:
+    if year < FIRST_YEAR:
+        return f"before {FIRST_YEAR}"
+    return f"after {LAST_YEAR}" if year >= LAST_YEAR + 1 else f"{math.floor(year)}"
+
+
+def power(watts: float) -> str:
+    """4.09e9 → 4.09 GW."""
+    return _with_prefix(watts, "W")
+
+
+def energy(joules: float) -> str:
+    """The hours of power that bills and statistics count: 3.6e15 J → 1 TWh."""
+    return _with_prefix(joules / 3600, "Wh")
+
+
+def _with_prefix(x: float, unit: str) -> str:
+    """A quantity, in powers of ten beyond the last prefix."""
+    return f"{scientific(x)} {unit}" if 1e21 <= x < math.inf else quantity(x, unit)

@@ -1,0 +1,48 @@
+"""When the largest training runs reach a limit, if they go on growing."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Years(NamedTuple):
+    """The years between which a limit is reached, with fractions: 2024.5 is the middle of 2024."""
+
+    earliest: np.ndarray
+    latest: np.ndarray
+
+
+def years_reached(training_flop, start_flop, start_year, slow_growth, fast_growth) -> Years:
+    """When the largest training run takes so many FLOP, at two rates of growth.
+
+    Parameters
+    ----------
+    training_flop : array_like
+        FLOP; NaN where there is no limit.
+    start_flop, start_year : array_like
+        FLOP of the largest run at the start, and the year of the start (2024 is its first day).
+    slow_growth, fast_growth : array_like
+        By how much the largest run grows in a year, as factors above 1, in either order.
+
+    Returns
+    -------
+    Years
+        start_year + log(training_flop / start_flop) / log(growth): before the start if a limit is below its FLOP, and
+        NaN where the limit is.
+
+    Raises
+    ------
+    ValueError
+        If a growth is not above 1, so that no limit would be reached.
+
+    Examples
+    --------
+    >>> earliest, latest = years_reached(2e28, start_flop=5e25, start_year=2024, slow_growth=4, fast_growth=5)
+    >>> f"{earliest:.1f} to {latest:.1f}"
+    '2027.7 to 2028.3'
+    """
+    growth = np.stack(np.broadcast_arrays(slow_growth, fast_growth))
+    if not np.all(growth > 1):
+        raise ValueError(f"a growth must be above 1, got {growth[~(growth > 1)].flat[0]:g}")
+    slow, fast = start_year + np.log(np.asarray(training_flop) / start_flop) / np.log(growth)
+    return Years(np.minimum(slow, fast), np.maximum(slow, fast))
