@@ -58,7 +58,7 @@ PART_TERMS = {
     "Arithmetic": "The model's own additions and multiplications, at peak FLOP/s. Its share of a step is the MFU.",
     "Sustained clock": "What the same arithmetic takes longer because chips cannot hold their peak speed, for power "
     "and heat: at every scale the same share of the arithmetic.",
-    "Tile padding": "Tensor cores multiply tiles of 8 × 8 × 8 numbers; where a matrix ends within one, the rest is lost.",
+    "Tile padding": "Tensor cores multiply tiles of 8 × 8 × 8 numbers. Where a matrix ends within one, the rest idles.",
     "Memory traffic": "What matmuls take beyond the arithmetic because numbers arrive too slowly from the GPU's own "
     "memory: HBM, L2 or shared memory.",
     "Kernel latency": "The fixed time that starting and ending a matmul takes, however small it is.",
