@@ -41,8 +41,9 @@ def years_reached(training_flop, start_flop, start_year, slow_growth, fast_growt
     >>> f"{earliest:.1f} to {latest:.1f}"
     '2027.7 to 2028.3'
     """
-    growth = np.stack(np.broadcast_arrays(slow_growth, fast_growth))
-    if not np.all(growth > 1):
-        raise ValueError(f"a growth must be above 1, got {growth[~(growth > 1)].flat[0]:g}")
-    slow, fast = start_year + np.log(np.asarray(training_flop) / start_flop) / np.log(growth)
+    for growth in (slow_growth, fast_growth):
+        if not np.all(np.asarray(growth) > 1):
+            raise ValueError(f"growth must be above 1, got {growth}")
+    e_folds = np.log(np.asarray(training_flop) / start_flop)
+    slow, fast = (start_year + e_folds / np.log(growth) for growth in (slow_growth, fast_growth))
     return Years(np.minimum(slow, fast), np.maximum(slow, fast))

@@ -1,8 +1,11 @@
 """The engine against the specification's own numbers: reference tables, results to land on, closed forms."""
 
 import json
+import math
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -20,6 +23,7 @@ from model import (
     simulate,
     training_limits,
 )
+from model.limits import critical_compute_curves
 
 DATA = Path(__file__).with_name("data")
 HARDWARE = load_hardware()
@@ -156,11 +160,24 @@ def test_the_largest_run_on_gtx_580():
 # --- section 6, closed forms ------------------------------------------------------------------------------------------
 
 
-def test_latency_wall_of_the_article():
-    """If this fails, the article's arithmetic for the latency wall is not reproduced."""
-    params, training_flop = latency_wall(training_s=3.154e7 / 4, batch_tokens=4e6, n_layers=120, latency_s=9e-6)
+@pytest.mark.parametrize("year_s", [3.154e7, 365.25 * 86400])
+def test_latency_wall_of_the_article(year_s):
+    """If this fails, the article's arithmetic for the latency wall is not reproduced, whichever year is meant."""
+    params, training_flop = latency_wall(training_s=year_s / 4, batch_tokens=4e6, n_layers=120, latency_s=9e-6)
     assert f"{params:.2e}" == "3.65e+14"
     assert f"{training_flop:.2e}" == "1.60e+31"
+
+
+def test_steps_at_the_latency_wall_fill_the_training_time():
+    """If this fails, one of the five quantities enters the latency wall with the wrong power.
+
+    The steps that a model of N parameters takes, each 4 latencies to a layer, must last as long as the training.
+    """
+    training_s, batch, layers, latency_s, ratio = 1e6, np.array([2.0, 3.0, 50.0]), 7, 1e-3, 11
+    params, training_flop = latency_wall(training_s, batch, layers, latency_s, tokens_per_parameter=ratio)
+    steps = params * ratio / batch
+    np.testing.assert_allclose(steps * 4 * layers * latency_s, training_s, rtol=1e-12)
+    np.testing.assert_allclose(training_flop, 6 * params * (params * ratio), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +197,41 @@ def test_critical_compute_of_the_spec(gpu, difference, printed):
     assert f"{critical_compute(hardware.gpu, hardware.network, difference):.3e}" == printed
 
 
+def test_an_infinite_network_has_no_critical_compute():
+    """If this fails, hardware without this limit is an error, or a warning on the page."""
+    hardware = HARDWARE["H100 SXM Infinite Network, Low Latency"]
+    with warnings.catch_warnings(action="error"):
+        assert critical_compute(hardware.gpu, hardware.network, [-0.2, 0, 0.2]).tolist() == [math.inf] * 3
+
+
 @pytest.mark.parametrize(("difference", "printed"), [(-0.2, "1.569e+29"), (0, "2.305e+31"), (0.2, "2.625e+36")])
 def test_latency_limit_of_the_spec(difference, printed):
     """If this fails, the closed form of where latency stops everything is wrong."""
     assert f"{latency_limit(difference):.3e}" == printed
+
+
+def test_curves_against_the_exponent_difference_go_through_the_numbers_of_the_spec():
+    """If this fails, a curve of the plot bears another's name, or its points another α."""
+    names = {"V100": "V100 SXM", "A100": "A100 SXM", "H100": "H100 SXM"}
+    curves = critical_compute_curves({name: HARDWARE[key] for name, key in names.items()}, [-0.2, 0, 0.2])
+    assert list(curves) == ["curve", "exponent_difference", "training_flop"]
+    assert curves["exponent_difference"].tolist() == [-0.2, 0, 0.2] * 4
+    table = curves.pivot(index="curve", columns="exponent_difference", values="training_flop").map("{:.3e}".format)
+    assert table[0].to_dict() == {
+        "V100": "1.305e+27",
+        "A100": "2.622e+28",
+        "H100": "1.924e+28",
+        "Latency": "2.305e+31",
+    }
+    assert table[0.2].to_dict() == {
+        "V100": "2.190e+29",
+        "A100": "3.253e+31",
+        "H100": "1.942e+31",
+        "Latency": "2.625e+36",
+    }
+    assert table[-0.2]["Latency"] == "1.569e+29"
+
+
+def test_only_latency_is_left_without_hardware():
+    """If this fails, a plot for which no GPU is chosen is an error."""
+    assert critical_compute_curves({}, [0])["curve"].tolist() == ["Latency"]
