@@ -1,16 +1,16 @@
-"""The presets, the hardware catalogue and known models: JSON files under presets/, checked by the schema."""
+"""Presets, the hardware catalogue, known models and published runs: JSON files under presets/, checked by schemas."""
 
 import copy
 import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from .configuration import Hardware, Preset, Schema, field
+from .configuration import MAX_D_MODEL, Hardware, Preset, Schema, field
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,73 @@ class KnownModel(Schema):
     source: str = field("Source", "Where the figure is from.", min_length=1, max_length=500)
 
 
+MEGATRON_VOCABULARY = 51_200  # GPT-2's, filled up so that tensor parallelism divides it
+
+
+class PublishedRun(Schema):
+    """A training run whose parallelism and speed were published."""
+
+    name: str = field("Run", "Model, and what sets the run apart.", min_length=1, max_length=80)
+    year: int = field("Year", "Of the publication.", ge=2017, le=2100)
+    gpu: str = field("GPU", "Name of an entry of the hardware catalogue.", min_length=1, max_length=80)
+    params: float = field("Parameters", "All of them, embeddings included.", ge=1e6, le=1e15)
+    d_model: int = field("d_model", "Width.", ge=1, le=MAX_D_MODEL)
+    n_layers: int = field("Layers", "Number of layers.", ge=1, le=2**20)
+    sequence_length: int = field("Sequence length", "Tokens per sequence.", unit="tokens", ge=1, le=2**24)
+    n_gpus: int = field("GPUs", "Of the cluster: DP · TP · PP.", ge=1, le=2**31)
+    dp: int = field("DP", "Copies of the model.", ge=1, le=2**31)
+    tp: int = field("TP", "Shards of each weight matrix.", ge=1, le=2**31)
+    pp: int = field("PP", "Pipeline stages.", ge=1, le=2**31)
+    batch_sequences: int = field("Batch", "Sequences per gradient step.", unit="sequences", ge=1, le=2**31)
+    microbatch_sequences: int | None = field(
+        "Microbatch", "Sequences per microbatch, if published.", unit="sequences", default=None, ge=1, le=2**31
+    )
+    interleaving: int | None = field(
+        "Interleaving", "Groups of layers per stage, if published.", default=None, ge=1, le=2**20
+    )
+    schedule: Literal["any", "1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule; any if not published.")
+    recomputation: Literal["none", "full"] = field("Recomputation", "Of activations, in the backward pass.")
+    flop_per_s: float = field("Measured speed", "Of one GPU.", unit="FLOP/s", ge=1e9, le=1e18)
+    counted: Literal["hardware", "model"] = field(
+        "Counted FLOP",
+        "All that the hardware does, as Narayanan et al. 2021 count them, or the model's without recomputation.",
+    )
+    step_s: float | None = field("Step", "Time of a gradient step, if published.", unit="s", default=None, gt=0, le=1e6)
+    source: str = field("Source", "Where the figures are from.", min_length=1, max_length=500)
+
+    @model_validator(mode="after")
+    def _every_gpu_has_a_place(self) -> "PublishedRun":
+        if self.dp * self.tp * self.pp != self.n_gpus:
+            raise ValueError(f"dp · tp · pp is {self.dp * self.tp * self.pp}, which should be n_gpus, {self.n_gpus}")
+        return self
+
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens per gradient step."""
+        return self.batch_sequences * self.sequence_length
+
+    @property
+    def model_flop(self) -> float:
+        """FLOP of a gradient step that count for MFU here: 6 · params · tokens."""
+        return 6 * self.params * self.batch_tokens
+
+    @property
+    def hardware_flop(self) -> float:
+        """FLOP of a gradient step with full recomputation, attention and vocabulary (Narayanan et al. 2021, eq. 3)."""
+        attention = self.sequence_length / (6 * self.d_model)
+        vocabulary = MEGATRON_VOCABULARY / (16 * self.n_layers * self.d_model)
+        return 96 * self.batch_tokens * self.n_layers * self.d_model**2 * (1 + attention + vocabulary)
+
+    @property
+    def measured_step_s(self) -> float:
+        """Time of a gradient step: as published, or what the counted FLOP take at the measured speed."""
+        counted_flop = self.hardware_flop if self.counted == "hardware" else self.model_flop
+        return self.step_s or counted_flop / (self.flop_per_s * self.n_gpus)
+
+
 _CATALOGUE = TypeAdapter(dict[str, Hardware])
 _KNOWN_MODELS = TypeAdapter(list[KnownModel])
+_PUBLISHED_RUNS = TypeAdapter(list[PublishedRun])
 _JSON_OBJECT = TypeAdapter(dict[str, Any])
 
 
@@ -110,6 +175,27 @@ def load_known_models() -> "pd.DataFrame":
     models = _KNOWN_MODELS.validate_json((_folder() / "known-models.json").read_bytes())
     frame = pd.DataFrame([model.model_dump() for model in models], columns=list(KnownModel.model_fields))
     return frame.sort_values("training_flop", ignore_index=True)
+
+
+def load_published_runs() -> list[PublishedRun]:
+    """Training runs whose parallelism and speed were published, in the order of their file.
+
+    Returns
+    -------
+    list[PublishedRun]
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a run does not fit the schema.
+
+    Examples
+    --------
+    >>> run = load_published_runs()[6]
+    >>> run.name, round(run.measured_step_s, 1)
+    ('Megatron GPT 145.6B', 24.8)
+    """
+    return _PUBLISHED_RUNS.validate_json((_folder() / "published-runs.json").read_bytes())
 
 
 def resolve(preset: str | bytes | Mapping[str, Any]) -> Preset:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from model import presets, simulate, training_limits
 from model.configuration import Gpu, error_messages
-from model.presets import load_hardware, load_known_models, load_presets, resolve
+from model.presets import load_hardware, load_known_models, load_presets, load_published_runs, resolve
 
 # Spec section 8, as it stands there: one row a figure, one column a GPU, the last from the paragraph on the GTX 580.
 GPUS = ("V100 SXM", "A100 SXM", "H100 PCIe", "H100 SXM", "GTX 580 3GB")
@@ -73,6 +73,7 @@ COLUMNS = {
     for names, table in ((GPUS, TABLE), (NEWER_GPUS, NEWER_TABLE))
     for index, name in enumerate(names)
 }
+COLUMNS["A100 SXM 80GB"] = COLUMNS["A100 SXM"] | {"hbm_bandwidth": 2039e9, "hbm_bytes": 8e10}
 VARIANTS = (
     "H100 SXM Low Latency",
     "H100 SXM Superpod",
@@ -83,6 +84,7 @@ VARIANTS = (
 NETWORKS = {  # bandwidths, latencies, sizes of all levels but the outermost
     "V100 SXM": ((3e11, 1.25e10), (1.125e-6, 1.125e-6), (8,)),
     "A100 SXM": ((6e11, 5e10), (1.125e-6, 1.125e-6), (8,)),
+    "A100 SXM 80GB": ((6e11, 5e10), (1.125e-6, 1.125e-6), (8,)),
     "H100 PCIe": ((9e11, 1e11), (1.125e-6, 1.125e-6), (8,)),
     "H100 SXM": ((9e11, 1e11), (1.125e-6, 1.125e-6), (8,)),
     "H100 SXM Low Latency": ((9e11, 1e11), (1.125e-7, 1.125e-7), (8,)),
@@ -100,6 +102,7 @@ NETWORKS = {  # bandwidths, latencies, sizes of all levels but the outermost
 DATA_SHEET_FLOP_PER_S = {
     "V100 SXM": 125e12,
     "A100 SXM": 312e12,
+    "A100 SXM 80GB": 312e12,
     "H100 PCIe": 756e12,
     "H100 SXM": 989e12,
     "H200 SXM": 989e12,
@@ -340,6 +343,85 @@ class TestKnownModels:
         models = load_known_models()
         models["training_flop"] = 0.0
         assert load_known_models().training_flop.min() == 3e23, "a caller changed the data of the next one"
+
+
+# Narayanan et al. 2021, table 1: parameters (10⁹), d_model, layers, TP, PP, GPUs, batch, TFLOP/s per GPU; and the step
+# that follows from these, in s, as the project's reference figures have it.
+MEGATRON = (
+    (1.7, 2304, 24, 1, 1, 32, 512, 137, 3.528),
+    (3.6, 3072, 30, 2, 1, 64, 512, 138, 3.6974),
+    (7.5, 4096, 36, 4, 1, 128, 512, 142, 3.6963),
+    (18.4, 6144, 40, 8, 1, 256, 1024, 135, 9.3993),
+    (39.1, 8192, 48, 8, 2, 512, 1536, 138, 14.4535),
+    (76.1, 10240, 60, 8, 4, 1024, 1792, 140, 16.0578),
+    (145.6, 12288, 80, 8, 8, 1536, 2304, 148, 24.8174),
+    (310.1, 16384, 96, 8, 16, 1920, 2160, 155, 37.6143),
+    (529.6, 20480, 105, 8, 35, 2520, 2520, 163, 54.085),
+    (1008, 25600, 128, 8, 64, 3072, 3072, 163, 102.63),
+)
+# Smith et al. 2022: GPUs, DP, step in s, TFLOP/s per GPU.
+MT_NLG = ((2240, 8, 60.1, 126), (2800, 10, 50.2, 121), (3360, 12, 44.4, 113))
+RUNS = load_published_runs()
+every_run = pytest.mark.parametrize("run", [pytest.param(run, id=run.name) for run in RUNS])
+
+
+class TestPublishedRuns:
+    def test_megatrons_are_the_papers_table_and_their_steps_follow_from_it(self):
+        runs = [run for run in RUNS if run.name.startswith("Megatron")]
+        for run, row in zip(runs, MEGATRON, strict=True):
+            params, d_model, n_layers, tp, pp, n_gpus, batch, tflop_per_s, step_s = row
+            assert run.name == f"Megatron GPT {params}B"
+            assert (run.params, run.d_model, run.n_layers) == (params * 1e9, d_model, n_layers)
+            assert (run.tp, run.pp, run.n_gpus, run.batch_sequences) == (tp, pp, n_gpus, batch)
+            assert (run.flop_per_s, run.recomputation, run.counted) == (tflop_per_s * 1e12, "full", "hardware")
+            flop = 96 * batch * 2048 * n_layers * d_model**2
+            flop *= 1 + 2048 / (6 * d_model) + 51200 / (16 * n_layers * d_model)
+            assert run.measured_step_s == pytest.approx(flop / (n_gpus * tflop_per_s * 1e12), rel=1e-12)
+            assert run.measured_step_s == pytest.approx(step_s, rel=2e-5), "not the reference's step"
+
+    def test_mt_nlg_is_as_published_and_its_speed_agrees_with_its_step(self):
+        runs = [run for run in RUNS if run.name.startswith("MT-NLG")]
+        for run, (n_gpus, dp, step_s, tflop_per_s) in zip(runs, MT_NLG, strict=True):
+            assert (run.params, run.d_model, run.n_layers, run.batch_sequences) == (530e9, 20480, 105, 1920)
+            assert (run.n_gpus, run.dp, run.tp, run.pp, run.microbatch_sequences) == (n_gpus, dp, 8, 35, 1)
+            assert (run.measured_step_s, run.flop_per_s) == (step_s, tflop_per_s * 1e12)
+            counted = run.hardware_flop / (n_gpus * step_s)
+            assert counted == pytest.approx(run.flop_per_s, rel=0.005), "its FLOP are not counted like Megatron's"
+
+    def test_llama_is_as_published_and_its_step_follows_from_its_speed(self):
+        run = RUNS[-1]
+        assert (run.params, run.d_model, run.n_layers, run.sequence_length) == (405e9, 16384, 126, 8192)
+        assert (run.n_gpus, run.tp, run.pp, run.dp, run.batch_tokens) == (8192, 8, 16, 64, 2**24)
+        assert (run.recomputation, run.counted, run.step_s) == ("none", "model", None)
+        assert run.measured_step_s == pytest.approx(6 * 405e9 * 2**24 / (430e12 * 8192))
+
+    @every_run
+    def test_a_run_is_whole(self, run):
+        assert run.gpu in load_hardware(), "it cannot be simulated"
+        assert run.dp * run.tp * run.pp == run.n_gpus, "GPUs have no place in the parallelism"
+        assert run.batch_sequences % (run.dp * (run.microbatch_sequences or 1)) == 0, "a sequence is cut"
+        assert 0.85 < 12 * run.n_layers * run.d_model**2 / run.params < 1.01, "the parameters are another model's"
+        assert "arXiv:" in run.source
+
+    def test_runs_can_be_told_apart(self):
+        assert len({run.name for run in RUNS}) == len(RUNS) == len(MEGATRON) + len(MT_NLG) + 1
+
+    @pytest.mark.parametrize(
+        ("wrong", "place"),
+        [
+            ({"n_gpus": 31}, "0"),
+            ({"recomputation": "some"}, "0.recomputation"),
+            ({"flop_per_s": 137.0}, "0.flop_per_s"),
+            ({"step_s": 0.0}, "0.step_s"),
+            ({"batch": 512}, "0.batch"),
+        ],
+    )
+    def test_a_wrong_entry_is_refused_by_field(self, wrong, place, tmp_path, monkeypatch):
+        (tmp_path / "published-runs.json").write_text(json.dumps([RUNS[0].model_dump() | wrong]))
+        monkeypatch.setattr(presets, "_folder", lambda: tmp_path)
+        with pytest.raises(ValidationError) as caught:
+            load_published_runs()
+        assert list(error_messages(caught.value)) == [place], "nobody could tell what to mend"
 
 
 class TestWhatDescriptionsSay:
