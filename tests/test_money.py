@@ -58,10 +58,16 @@ def test_what_is_not_known_is_missing_and_nothing_else_is(frame, unknown, missin
     assert (free[[*missing]] == 0).all(axis=None), "nothing is a price, too"
 
 
-def test_power_of_a_cluster_takes_arrays():
-    np.testing.assert_array_equal(cluster_power_w(GTX_580, np.array([1, 8])), [244, 1952])
-    assert math.isnan(cluster_power_w(GTX_580.model_copy(update={"power_w": None}), 8))
-    assert capital_cost_usd(GTX_580, 8) == 2400
+@pytest.mark.parametrize(("function", "field"), [(capital_cost_usd, "price_usd"), (cluster_power_w, "power_w")])
+def test_a_number_of_gpus_is_multiplied_whatever_its_type(function, field):
+    """If this fails, a tooltip or a table of one kind has no cost, or not its rows'."""
+    gpu = GTX_580.model_copy(update={field: 300.0})
+    assert function(gpu, 8) == 2400
+    np.testing.assert_array_equal(function(gpu, np.array([1, 8])), [300, 2400])
+    series = pd.Series([1, 8], index=["a", "b"])
+    pd.testing.assert_series_equal(function(gpu, series), series * 300.0)
+    unknown = gpu.model_copy(update={field: None})
+    assert math.isnan(function(unknown, 8)) and np.isnan(function(unknown, np.array([1, 8]))).all()
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
-"""Results in words say what the numbers say: every row its facts, every strategy its degrees, every GPU its price."""
+"""Results in words say what the numbers say: every row its facts, every strategy its degrees, every step its parts."""
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from model import Configuration, capital_cost_usd, load_hardware, load_presets, simulate, training_limits
+from model import Configuration, load_hardware, load_presets, simulate, step_breakdown, training_limits
 from model.configuration import NetworkLevel
 from model.words import (
     DEGREES,
+    PART_TERMS,
+    PARTS,
     TERMS,
+    bottleneck,
     degrees_by_level,
     degrees_on_level,
     described_limits,
@@ -174,24 +176,60 @@ def test_every_degree_is_explained_in_whole_sentences():
     assert all(meaning[0].isupper() and meaning.endswith(".") for meaning in TERMS.values())
 
 
-class TestMoney:
-    GTX_580 = load_hardware()["GTX 580 3GB"].gpu
+STEP = {"ideal_compute_s": 6.2, "clock_s": 1.2, "dp_comm_s": 1.4, "kernel_latency_s": 0.7, "latency_s": 0.5}
 
-    def test_the_largest_run_on_gtx_580s_costs_five_billion(self):
-        assert capital_cost_usd(self.GTX_580, 2**24) == pytest.approx(5.03e9, rel=1e-3)
 
-    def test_an_unknown_price_is_no_number(self):
-        unpriced = self.GTX_580.model_copy(update={"price_usd": None})
-        assert math.isnan(capital_cost_usd(unpriced, 8))
-        assert np.isnan(capital_cost_usd(unpriced, np.array([1, 8]))).all()
+class TestBottleneck:
+    def parts(self, **seconds) -> pd.Series:
+        return pd.Series(dict.fromkeys(PARTS, 0.0) | seconds)
 
-    def test_a_price_of_nothing_is_known(self):
-        assert capital_cost_usd(self.GTX_580.model_copy(update={"price_usd": 0.0}), 8) == 0
+    def test_arithmetic_binds_and_two_runners_up_are_named(self):
+        assert bottleneck(self.parts(**STEP)) == (
+            "62% of the step is arithmetic; the data-parallel all-reduce is next, with 14%, then a clock below its "
+            "peak, with 12%."
+        )
 
-    def test_arrays_and_series_give_their_like(self):
-        np.testing.assert_array_equal(capital_cost_usd(self.GTX_580, np.array([1, 8])), [300, 2400])
-        series = pd.Series([1, 8], index=["a", "b"])
-        pd.testing.assert_series_equal(capital_cost_usd(self.GTX_580, series), series * 300.0)
+    def test_what_takes_more_than_the_arithmetic_comes_first(self):
+        parts = self.parts(**STEP | {"latency_s": 11.5})
+        assert bottleneck(parts) == (
+            "Network latency takes 55% of the step, more than the arithmetic, 30%; the data-parallel all-reduce is "
+            "next, with 7%, then a clock below its peak, with 6%."
+        )
+
+    def test_arithmetic_is_compared_with_even_where_it_is_not_the_runner_up(self):
+        parts = self.parts(ideal_compute_s=1, kernel_latency_s=6, latency_s=3)
+        assert bottleneck(parts) == (
+            "Kernel latency (the start and end of each matmul) takes 60% of the step, more than the arithmetic, 10%; "
+            "network latency is next, with 30%."
+        )
+
+    def test_what_is_rounded_to_the_same_is_not_said_to_be_more(self):
+        parts = self.parts(ideal_compute_s=4.98, bubble_s=5.02)
+        assert bottleneck(parts) == "The pipeline bubble takes 50% of the step, as much as the arithmetic, 50%."
+
+    def test_what_is_nothing_in_whole_percents_is_not_named(self):
+        assert bottleneck(self.parts(ideal_compute_s=1)) == "100% of the step is arithmetic."
+        assert bottleneck(self.parts(ideal_compute_s=99.6, clock_s=0.4)) == "100% of the step is arithmetic."
+        assert bottleneck(self.parts(ideal_compute_s=99.4, clock_s=0.6)) == (
+            "99% of the step is arithmetic; a clock below its peak is next, with 1%."
+        )
+
+    @pytest.mark.parametrize("part", PARTS)
+    def test_every_part_has_its_words(self, part):
+        """Each sentence names one part: no two share their words."""
+        others = [bottleneck(self.parts(**{"ideal_compute_s": 1, other: 2})) for other in PARTS if other != part]
+        ours = bottleneck(self.parts(**{"ideal_compute_s": 1, part: 2}))
+        assert ours not in others and ours[0].isupper() | ours[0].isdecimal() and ours.endswith(".")
+
+    def test_parts_are_those_of_the_breakdown_in_its_order_each_explained_in_whole_sentences(self, frame):
+        assert list(PARTS) == list(step_breakdown(WHOLE, frame))
+        assert list(PART_TERMS) == list(PARTS.values())
+        assert all(meaning[0].isupper() and meaning.endswith(".") for meaning in PART_TERMS.values())
+
+    def test_percentages_are_of_the_step_that_is_shown(self, frame):
+        parts = step_breakdown(WHOLE, frame)
+        for label, row in frame.iterrows():
+            assert f"{100 * row['mfu']:.0f}%" in bottleneck(parts.loc[label]), "arithmetic is not MFU"
 
 
 def test_limits_are_described_with_what_is_beyond_the_sweep_and_what_is_a_guess():
