@@ -31,7 +31,7 @@ MEGATRON_VOCABULARY = 51_200  # GPT-2's, filled up so that tensor parallelism di
 
 
 class PublishedRun(Schema):
-    """A training run whose parallelism and speed were published."""
+    """A training run whose parallelism and speed were published; its pipeline's schedule is 1F1B."""
 
     name: str = field("Run", "Model, and what sets the run apart.", min_length=1, max_length=80)
     year: int = field("Year", "Of the publication.", ge=2017, le=2100)
@@ -51,7 +51,6 @@ class PublishedRun(Schema):
     interleaving: int | None = field(
         "Interleaving", "Groups of layers per stage, if published.", default=None, ge=1, le=2**20
     )
-    schedule: Literal["any", "1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule; any if not published.")
     recomputation: Literal["none", "full"] = field("Recomputation", "Of activations, in the backward pass.")
     flop_per_s: float = field("Measured speed", "Of one GPU.", unit="FLOP/s", ge=1e9, le=1e18)
     counted: Literal["hardware", "model"] = field(
@@ -62,9 +61,16 @@ class PublishedRun(Schema):
     source: str = field("Source", "Where the figures are from.", min_length=1, max_length=500)
 
     @model_validator(mode="after")
-    def _every_gpu_has_a_place(self) -> "PublishedRun":
-        if self.dp * self.tp * self.pp != self.n_gpus:
-            raise ValueError(f"dp · tp · pp is {self.dp * self.tp * self.pp}, which should be n_gpus, {self.n_gpus}")
+    def _nothing_is_left_over(self) -> "PublishedRun":
+        degrees = self.dp * self.tp * self.pp
+        if degrees != self.n_gpus:
+            raise ValueError(f"dp · tp · pp is {degrees}, which should be n_gpus, {self.n_gpus}")
+        at_once = self.dp * (self.microbatch_sequences or 1)
+        if self.batch_sequences % at_once:
+            raise ValueError(f"{at_once} sequences, a microbatch of each copy, do not divide {self.batch_sequences}")
+        stage_layers = -(-self.n_layers // self.pp)
+        if stage_layers % (self.interleaving or 1) or (self.pp == 1 and (self.interleaving or 1) > 1):
+            raise ValueError(f"{stage_layers} layers to a stage cannot be interleaved in {self.interleaving} groups")
         return self
 
     @property
@@ -86,7 +92,10 @@ class PublishedRun(Schema):
 
     @property
     def measured_step_s(self) -> float:
-        """Time of a gradient step: as published, or what the counted FLOP take at the measured speed."""
+        """Time of a gradient step: as published, or what the counted FLOP take at the measured speed.
+
+        If attention is among the model's FLOP that were counted, that is too short by its share.
+        """
         counted_flop = self.hardware_flop if self.counted == "hardware" else self.model_flop
         return self.step_s or counted_flop / (self.flop_per_s * self.n_gpus)
 

@@ -410,6 +410,9 @@ class TestPublishedRuns:
         ("wrong", "place"),
         [
             ({"n_gpus": 31}, "0"),
+            ({"batch_sequences": 500}, "0"),
+            ({"microbatch_sequences": 32}, "0"),
+            ({"interleaving": 2}, "0"),
             ({"recomputation": "some"}, "0.recomputation"),
             ({"flop_per_s": 137.0}, "0.flop_per_s"),
             ({"step_s": 0.0}, "0.step_s"),
