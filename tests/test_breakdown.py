@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_invariants import RUNS
 from test_oracle import ROUNDING, TIE, approx, configurations, examples, gpus, machines, pinned, sizes
 
-from model import Configuration, Shape, Strategy, evaluate, load_presets, simulate, step_breakdown
+from model import Configuration, Shape, Strategy, evaluate, simulate, step_breakdown
 from model.breakdown import matmul_table
 from model.gpu import block_time, matmul_bounds, matmul_time
 
 COMPUTE = ("ideal_compute_s", "clock_s", "padding_s", "memory_s", "kernel_latency_s", "recomputation_s")
 WAITS = ("bubble_s", "tp_comm_s", "pp_ep_comm_s", "dp_comm_s", "latency_s")
-RUNS = {f"{title}: {run.name}": run for title, preset in load_presets().items() for run in preset.configurations}
 
 # 2 · 64 GFLOP/s sustained at half the peak clock; no memory, no kernel and no message takes time.
 TOY = Configuration(
@@ -259,7 +259,7 @@ def test_breakdown_of_any_curve_leaves_no_time_out_and_has_none_below_zero(confi
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_breakdown_of_the_presets(name):
+def test_breakdown_of_a_curve(name):
     """If this fails, the chart of where the time goes leaves time out, counts it twice, or shows less than none."""
     frame = simulate(RUNS[name])
     parts = step_breakdown(RUNS[name], frame)

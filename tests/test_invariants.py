@@ -37,7 +37,6 @@ from model import (
     load_hardware,
     load_presets,
     simulate,
-    step_breakdown,
     training_limits,
 )
 from model.gpu import block_time, block_time_floor
@@ -163,14 +162,6 @@ def test_parts_of_any_strategy_recombine(configuration, data):
         assert row["bubble"] == pytest.approx(waiting / (waiting + v * m), rel=ROUNDING)
     else:
         assert row["bubble"] == 0
-
-
-def test_breakdown_adds_up_to_the_step(run):
-    """If this fails, the chart of where the time goes leaves time out, counts it twice, or shows less than none."""
-    configuration, frame = run
-    parts = step_breakdown(configuration, frame)
-    np.testing.assert_allclose(parts.sum(axis=1), frame["step_s"], rtol=TIE)
-    assert (parts.min(axis=1) >= -ROUNDING * frame["step_s"]).all()
 
 
 # --- better hardware, other units -------------------------------------------------------------------------------------
