@@ -71,7 +71,8 @@ def _compute_parts(configuration: Configuration, frame: "pd.DataFrame") -> dict[
     sizes = [size.to_numpy(dtype=float) for size in _shard(frame)]
     columns = ("active_params", "batch_tokens", "n_gpus", "compute_s", "mfu", "step_s")
     active_params, batch_tokens, n_gpus, compute, mfu, step = (frame[name].to_numpy() for name in columns)
-    blocks = _blocks(frame).to_numpy()
+    layers, experts = frame["n_layers"] // frame["pp"], frame["sparsity"] // frame["ep"]
+    blocks = (layers * 1.0 * experts * frame["microbatches"]).to_numpy()  # 1.0: whole numbers may overflow
     bounds = block_bounds(gpu, *sizes)
     beyond_tensor_cores = np.maximum(bounds.memory_s - bounds.tensor_core_s, 0)
     model_flop = 6 * active_params * batch_tokens / n_gpus
@@ -169,8 +170,3 @@ def _shard(rows):
     """A GPU's part of a weight matrix and of a microbatch: f, d and t of the spec, of a frame or of a row."""
     tokens = rows["batch_tokens"] // (rows["dp"] * rows["microbatches"] * rows["sparsity"])
     return rows["d_ff"] // rows["tp_ff"], rows["d_model"] // rows["tp_model"], tokens
-
-
-def _blocks(rows):
-    """How often a GPU goes through a layer in a step, counting experts and microbatches."""
-    return (rows["n_layers"] // rows["pp"]) * (rows["sparsity"] // rows["ep"]) * rows["microbatches"]

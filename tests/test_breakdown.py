@@ -100,6 +100,15 @@ def test_experts_repeat_a_layers_matmuls():
         assert parts[[*COMPUTE]].tolist() == approx(expected, ROUNDING)
 
 
+def test_whole_numbers_do_not_overflow():
+    """If this fails, the deepest models that `evaluate` takes compute for less than no time."""
+    shape = SMALL.model_copy(update={"n_layers": 2**62, "batch_tokens": 36 * 64})
+    frame = evaluate(TOY, shape, ALONE.model_copy(update={"microbatches": 64}))
+    parts = step_breakdown(TOY, frame).iloc[0]
+    assert parts["padding_s"] == approx(2**62 * 64 / 4 * PADDING_S, ROUNDING)
+    assert parts.sum() == approx(frame["step_s"].item(), ROUNDING)
+
+
 def test_padding_is_negative_only_by_what_evaluate_leaves_out():
     """If this fails, a pinned strategy that does not divide the model no longer adds up, or hides what is left out."""
     shape = SMALL.model_copy(update={"d_model": 24, "d_ff": 16, "batch_tokens": 64, "n_layers": 3})
