@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -14,21 +15,62 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from model import Configuration, load_hardware, load_known_models, load_presets, simulate, training_limits
-from model.configuration import MOST_CONFIGURATIONS
-from model.editing import Entries, Entry, added, opened, put_back, removed, typed, with_hardware
-from model.form import Input, inputs, value_at
-from model.text import amount, flop, percent, plain, quantity, scientific
+from model import (
+    Configuration,
+    Shape,
+    critical_compute,
+    latency_limit,
+    latency_wall,
+    load_hardware,
+    load_known_models,
+    load_presets,
+    simulate,
+    step_breakdown,
+    training_limits,
+)
+from model.breakdown import matmul_table
+from model.configuration import MOST_CONFIGURATIONS, Pins
+from model.editing import (
+    Entries,
+    Entry,
+    added,
+    answered,
+    asked_of,
+    opened,
+    put_back,
+    removed,
+    typed,
+    with_defaults,
+    with_hardware,
+    with_values,
+)
+from model.form import Draft, Input, inputs, inputs_of, value_at
+from model.growth import years_reached
+from model.limits import critical_compute_curves
+from model.money import cluster_costs
+from model.pinned import fastest_strategy
+from model.questions import LatencyWallQuestion, Questions
+from model.reality import GAP, reality_breakdown, reality_check
+from model.scaling import shape_by_laws
+from model.sensitivity import IMPROVEMENTS, attainable, improvement_map, sensitivities
+from model.text import amount, dollars, duration, flop, percent, plain, quantity, scientific
+from model.text import number as in_digits
 from model.words import (
     DEGREES,
+    PART_TERMS,
+    PARTS,
     TERMS,
+    bottleneck,
     degrees_by_level,
     degrees_on_level,
     described_limits,
+    energy,
     facts,
     guesses_in_words,
     level_in_words,
+    power,
     sentence,
+    years_in_words,
 )
 from model.workspace import (
     LEAST_THRESHOLD,
@@ -47,7 +89,17 @@ st.set_page_config(
     page_title="How far can AI training scale?", page_icon="📈", layout="wide", initial_sidebar_state=340
 )
 
-UTILIZATION, PARALLELISM, MAXIMUM = VIEWS = ("Utilization", "Parallelism", "Maximum training compute")
+UTILIZATION, PARALLELISM, MAXIMUM, TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY = VIEWS = (
+    "Utilization",
+    "Parallelism",
+    "Maximum training compute",
+    "Step time",
+    "Levers",
+    "Closed forms",
+    "When and cost",
+    "Any strategy",
+    "Reality check",
+)
 THRESHOLDS = {str(percentage) for percentage in range(LEAST_THRESHOLD, MOST_THRESHOLD + 1)}
 LEAST_LABELLED = 0.05  # share of log(GPUs)
 PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
@@ -55,6 +107,18 @@ COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
 DASHES = {"━": [1, 0], "╍": [6, 3], "┅": [2, 2]}  # for more than six configurations, by their look in a line of text
 NAMES_OF_DEGREES = {column: kind for kind, column in DEGREES.items()}
+PART_STYLES = dict(
+    zip(
+        PARTS.values(),
+        [
+            *(("blue", opacity) for opacity in (1, 0.7, 0.45)),
+            *(("green", 0.9), ("violet", 0.55), ("blue", 0.25), ("gray", 0.45)),
+            *(("orange", opacity) for opacity in (1, 0.65, 0.35)),
+            ("violet", 1),
+        ],
+        strict=True,
+    )
+)
 DEGREE_SHAPES = ["circle", "square", "triangle-up", "diamond"]
 DEGREE_DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3]]
 ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleY": -14}  # the title of a vertical axis
@@ -63,6 +127,32 @@ POWER_OF_TEN = """
     : '10' + replace(slice('⁰¹²³⁴⁵⁶⁷⁸⁹', POWER / 10, POWER / 10 + 1), '⁰', '')
     + slice('⁰¹²³⁴⁵⁶⁷⁸⁹', POWER % 10, POWER % 10 + 1)
 """.replace("POWER", "round(log(datum.value) / LN10)")
+FACTOR = """
+    datum.value < 1 ? '÷' + format(1 / datum.value, '~r') : datum.value > 1 ? '×' + format(datum.value, '~r') : '1'
+"""
+INVERSE = FACTOR.replace("÷", "_").replace("×", "÷").replace("_", "×")
+GAP_PART = "What the model leaves out"
+LIMIT_COLUMNS = {"Linear scaling ends": "linear_scaling_end_flop", "Latency wall": "latency_wall_flop"}
+LIMITS = tuple(LIMIT_COLUMNS)
+MOST_SHOWN = 100  # by which a limit moves, in a chart
+GENERATIONS = {"V100": "V100 SXM", "A100": "A100 SXM", "H100": "H100 SXM"}
+ALPHAS = [step / 50 for step in range(-10, 11)]
+COSTS = {
+    "Cost of GPUs": ("capital_cost_usd", dollars),
+    "Power": ("power_w", power),
+    "Energy": ("energy_j", energy),
+}
+COST_AXES = {"Cost of GPUs": "Cost of GPUs (US$)", "Power": "Power (W)", "Energy": "Energy (J)"}
+MOST_YEARS = 60  # from the start, that a chart shows
+PINNED = ["dp", "tp", "pp", "ep", "microbatches", "interleaving", "schedule"]
+COSTS_HELP = "Price and power of a GPU are inputs, under GPU at the left; known ones are filled in."
+COMPARABLE = (
+    "Curves are jagged, because models and clusters come in round sizes, and the first point below the threshold leaps "
+    "from one width to another. What is compared here does not: at each width the best MFU of all clusters that finish "
+    "in time, interpolated between widths; linear scaling ends where it would without the dips of the curve, and the "
+    "wall lies between the last width that ends in time and the next. So the numbers differ from the headline’s, within "
+    "the jags; and a faster network, memory or kernel can lower neither."
+)
 
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
 
@@ -94,6 +184,7 @@ state = st.session_state
 def open_workspace(workspace: Workspace) -> None:
     """Make a workspace the page's."""
     state.entries[workspace.title] = opened(workspace, state.numbers)
+    state.asked = asked_of(workspace.questions)
     if workspace.title not in presets:
         state.sheets[workspace.title] = workspace
 
@@ -154,7 +245,7 @@ def change(title: str, number: int, act, *arguments) -> None:
 
 def go_on() -> None:
     """Forget a stop and a notice: the page has moved on."""
-    state.stopped, state.notice = False, ""
+    state.stopped, state.halted, state.notice = False, "", ""
 
 
 def select(number: int) -> None:
@@ -173,6 +264,12 @@ def type_in(title: str, number: int, item: Input, key: str, visit: int) -> None:
         return
     if item.read(value) != item.read(item.written(before)):
         change(title, number, typed, item, value)
+
+
+def answer(item: Input, key: str) -> None:
+    """Take over what was typed into the widget of a question."""
+    if state.get(key) is not None:
+        state.asked = answered(state.asked, item, state[key])
 
 
 def take_hardware(title: str, number: int, key: str) -> None:
@@ -229,6 +326,11 @@ def stop() -> None:
     state.stopped = True
 
 
+def halt(work: str) -> None:
+    """Stop what is worked out beside the curves, until it is asked for again; nothing, to go on."""
+    state.halted = work
+
+
 def pick() -> None:
     """Select the configuration and the point that were clicked."""
     points = state.curves.selection.picked
@@ -261,14 +363,14 @@ def slot(configuration: Configuration) -> dict:
 
 
 class Bar:
-    """A bar and a button to stop, which appear when a simulation takes long, after what need not wait for it."""
+    """A bar and a button to stop, which appear when work takes long, after what need not wait for it."""
 
-    def __init__(self, place, names: list[str], meanwhile):
-        self.place, self.names, self.meanwhile = place, names, meanwhile
+    def __init__(self, place, on_stop, meanwhile=lambda: None):
+        self.place, self.on_stop, self.meanwhile = place, on_stop, meanwhile
         self.bar, self.next = None, time.monotonic() + PATIENCE_S
 
-    def show(self, index: int, share: float) -> None:
-        """Tell how much of one simulation is done; after a press on Stop, Streamlit ends the script here."""
+    def show(self, words: str, part: int, parts: int, share: float) -> None:
+        """Tell how much of one of several parts is done; after a press on Stop, Streamlit ends the script here."""
         if time.monotonic() < self.next:
             return
         self.next = time.monotonic() + REFRESH_S
@@ -276,24 +378,64 @@ class Bar:
             self.meanwhile()
             with self.place.container(border=True):
                 self.bar = st.progress(0.0)
-                st.button("Stop", key="stop", on_click=stop, icon=":material/stop_circle:")
-        words = f"Simulating {plain(self.names[index])}, {index + 1} of {len(self.names)}"
-        self.bar.progress((index + share) / len(self.names), text=words)
+                st.button("Stop", key="stop", on_click=self.on_stop, icon=":material/stop_circle:")
+        self.bar.progress((part + share) / parts, text=words)
 
 
 def simulate_all(configurations: list[Configuration], place, meanwhile) -> None:
     """Fill the slots of configurations; call `meanwhile` if that takes long, and show a bar in `place`."""
-    bar = Bar(place, [configuration.name for configuration in configurations], meanwhile)
+    bar, count = Bar(place, stop, meanwhile), len(configurations)
     for index, configuration in enumerate(configurations):
         kept = slot(configuration)
         if kept:  # alike but for its name
             continue
+        words = f"Simulating {plain(configuration.name)}, {index + 1} of {count}"
         try:
-            frame = simulate(configuration, progress=partial(bar.show, index))
+            frame = simulate(configuration, progress=partial(bar.show, words, index, count))
             kept |= {"frame": frame, "facts": facts(frame)}
         except ValueError as error:
             kept["refused"] = str(error)
     place.empty()
+
+
+@st.cache_resource(max_entries=4096, show_spinner=False, hash_funcs={Configuration: what_counts})
+def small_slot(configuration: Configuration | None, *what: str) -> dict:
+    """Where one result of some kilobytes is kept; a map has hundreds of them."""
+    return {}
+
+
+def kept_in(place: dict, work) -> pd.DataFrame:
+    """What some work gave, once; not in a cached function, for it draws a bar."""
+    if "found" not in place:
+        place["found"] = work()
+    return place["found"]
+
+
+def remembered(configuration: Configuration, *, progress=None) -> pd.DataFrame:
+    """`attainable`, once for each configuration."""
+    return kept_in(small_slot(configuration, "attainable"), partial(attainable, configuration, progress=progress))
+
+
+def worked_out(work, configuration: Configuration, words: str, place) -> pd.DataFrame | None:
+    """What a function of `model.sensitivity` finds, which is kept; nothing if it was stopped."""
+    kept, name = small_slot(configuration, work.__name__, str(threshold)), work.__name__
+    if not kept and state.halted == name:
+        return None
+    show = partial(Bar(place, partial(halt, name)).show, words, 0, 1)
+    found = kept_in(kept, partial(work, configuration, threshold / 100, progress=show, attainable=remembered))
+    place.empty()
+    return found
+
+
+def strategy_of(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, place) -> pd.DataFrame | None:
+    """The fastest strategy that goes with what is given; nothing if the search was stopped."""
+    kept = small_slot(configuration, shape.model_dump_json(), str(n_gpus), pins.model_dump_json())
+    if not kept and state.halted == STRATEGY:
+        return None
+    show = partial(Bar(place, partial(halt, STRATEGY)).show, "Searching for the fastest strategy", 0, 1)
+    found = kept_in(kept, partial(fastest_strategy, configuration, shape, n_gpus, pins, progress=show))
+    place.empty()
+    return found
 
 
 # The form
@@ -303,18 +445,17 @@ def complain(problem: str) -> None:
     st.error(plain(problem[:1].upper() + problem[1:]), icon=":material/error:")
 
 
-def control(title: str, number: int, entry: Entry, item: Input) -> None:
-    """The widget of one input, and below it what is wrong with its value."""
-    key = f"{item.location} {number} {state.visit}"
-    written = item.written(value_at(entry.draft, item.path))
+def control(item: Input, draft: Draft, problems: Mapping[str, str], key: str, act, *arguments) -> None:
+    """The widget of one input, and below it what is wrong with its value; a change calls `act` with the arguments."""
+    written = item.written(value_at(draft, item.path))
     if key in state and item.read(state[key]) != item.read(written):
         state[key] = written
     common = {
         "label": item.label,
         "key": key,
         "help": plain(f"{item.description} {item.bounds}".strip()),
-        "on_change": type_in,
-        "args": (title, number, item, key, state.visit),
+        "on_change": act,
+        "args": arguments,
     }
     if item.kind == "switch":
         st.toggle(value=written, **common)
@@ -331,15 +472,35 @@ def control(title: str, number: int, entry: Entry, item: Input) -> None:
         st.text_input(value=written, **common)
     if item.formula:
         st.caption(plain(item.formula))
-    if item.location in entry.problems:
-        complain(entry.problems[item.location])
+    if item.location in problems:
+        complain(problems[item.location])
+
+
+def setting(title: str, number: int, entry: Entry, item: Input) -> None:
+    """The widget of one input of a configuration."""
+    key = f"{item.location} {number} {state.visit}"
+    control(item, entry.draft, entry.problems, key, type_in, title, number, item, key, state.visit)
+
+
+def questions_of(name: str) -> Iterator[Input]:
+    """The inputs of one question."""
+    return (item for item in inputs_of(Questions, state.asked.draft) if item.path[0] == name)
+
+
+def ask(*items: Input, width: int = 150) -> None:
+    """The widgets of questions, side by side."""
+    cells = st.grid(len(items), min_column_width=width)
+    for item in items:
+        key = f"asked {item.location}"
+        with cells.cell():
+            control(item, state.asked.draft, state.asked.problems, key, answer, item, key)
 
 
 def editor(title: str, number: int, entry: Entry) -> None:
     """The form of one configuration, by sections, of which only the open ones are drawn."""
     items = list(inputs(entry.draft))
     for item in (item for item in items if item.location == "name"):
-        control(title, number, entry, item)
+        setting(title, number, entry, item)
     for section in dict.fromkeys(item.section for item in items if item.location != "name"):
         here = [item for item in items if item.section == section]
         expander = st.expander(section, key=f"section {section}", on_change="rerun")
@@ -355,7 +516,7 @@ def editor(title: str, number: int, entry: Entry) -> None:
             for item, before in zip(here, [None, *here[:-1]], strict=True):
                 if item.group and (before is None or item.group != before.group):
                     st.markdown(f"**{item.group}**")
-                control(title, number, entry, item)
+                setting(title, number, entry, item)
     for place in entry.problems.keys() - {item.location for item in items}:
         complain(f"{place}: {entry.problems[place]}")
 
@@ -470,7 +631,8 @@ def draw(name: str, vega_lite: dict, datasets: dict[str, pd.DataFrame], spoken: 
 def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> alt.LayerChart:
     """MFU against training compute, a line per configuration.
 
-    Data sets: `points`, `ends` of linear scaling, the `selected` point, `levels` across and `known` models.
+    Data sets: `points`, `ends` of linear scaling, the `selected` point, `levels` across, `known` models and `walls` in
+    closed form.
     """
     share = alt.Y("mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, **ABOVE))
     legend = alt.Legend(
@@ -508,7 +670,15 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
     labels = across.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=13).encode(
         text="label:N", description="label:N", x=alt.value(alt.expr("width"))
     )
-    layers = [rules, labels, *known_model_marks(), lines, diamonds.encode(**at), ring.encode(**at)]
+    walls = alt.Chart(alt.NamedData("walls")).encode(alt.X("training_flop:Q"), colour_of(styles))
+    wall_rules = walls.mark_rule(strokeDash=[8, 4], strokeWidth=1.5, aria=False)
+    wall_names = walls.mark_text(align="right", baseline="bottom", dx=-4, angle=270, dy=-3, fontSize=12).encode(
+        text="label:N", description="label:N", y=alt.value(0)
+    )
+    layers = [
+        *(rules, labels, *known_model_marks(), wall_rules, wall_names),
+        *(lines, diamonds.encode(**at), ring.encode(**at)),
+    ]
     return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460)
 
 
@@ -703,12 +873,892 @@ def limits_table(limits, styles: Styles):
     return styler.apply(lambda _: hexes, subset=["Line"])
 
 
+def shades(field: str, styles: dict[str, tuple[str, float]]) -> tuple[alt.Color, alt.Opacity]:
+    """Colour and opacity by the titles in a field, in one legend above the chart."""
+    colours, opacities = zip(*styles.values(), strict=True)
+    legend = alt.Legend(
+        title=None, orient="top", columns=alt.expr("max(2, floor(width / 190))"), labelFontSize=13, symbolType="square"
+    )
+    scale = {"type": "ordinal", "domain": list(styles)}
+    return (
+        alt.Color(f"{field}:O", scale=alt.Scale(range=list(colours), **scale), legend=legend),
+        alt.Opacity(f"{field}:O", scale=alt.Scale(range=list(opacities), **scale), legend=legend),
+    )
+
+
+def row_names(names: list[str], most: int = 220) -> alt.Axis:
+    """An axis of numbered rows that shows names, which may be any text."""
+    return alt.Axis(labelExpr=f"slice({json.dumps([f' {name}' for name in names])}[datum.value], 1)", labelLimit=most)
+
+
+@chart
+def parts_chart(parts: dict[str, tuple[str, float]], ticks: list[float]) -> alt.LayerChart:
+    """Shares of the step, stacked, against training compute; `parts` are colours and opacities by title.
+
+    Data sets: `parts` (a row for each part of each point), `points` (a column of words for each part), `selected`.
+    """
+    share = alt.Y("share:Q", stack=True, title="Share of the step", axis=alt.Axis(format="%", **ABOVE))
+    areas = (
+        alt.Chart(alt.NamedData("parts"))
+        .mark_area(aria=False)
+        .encode(
+            flop_axis("training_flop", ticks),
+            share.scale(domain=[0, 1], clamp=True),
+            *shades("part", parts),
+            alt.Order("order:Q"),
+        )
+    )
+    nearest = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False, encodings=["x"])
+    rules = (
+        alt.Chart(alt.NamedData("points"))
+        .mark_rule(strokeWidth=2, color="gray")
+        .encode(
+            alt.X("training_flop:Q"),
+            opacity=alt.when(nearest).then(alt.value(1)).otherwise(alt.value(0)),
+            tooltip=tooltip("Training compute", *parts),
+            description="spoken:N",
+        )
+        .add_params(nearest)
+    )
+    selected = (
+        alt.Chart(alt.NamedData("selected"))
+        .mark_rule(strokeWidth=2, strokeDash=[4, 3], color="gray", aria=False)
+        .encode(alt.X("training_flop:Q"))
+    )
+    return finished(alt.layer(areas, selected, rules), 380)
+
+
+@chart
+def bars_chart(parts: dict[str, tuple[str, float]], rows: list[str], title: str, form: str) -> alt.LayerChart:
+    """Parts of a few things, stacked in horizontal bars. Data set: `parts`."""
+    bars = (
+        alt.Chart(alt.NamedData("parts"))
+        .mark_bar(size=18)
+        .encode(
+            alt.Y("row:O", title=None, axis=row_names(rows)),
+            alt.X("value:Q", stack=True, title=title, axis=alt.Axis(format=form, tickCount=8)),
+            *shades("part", parts),
+            alt.Order("order:Q"),
+            tooltip=tooltip("What", "Part", "Takes"),
+            description="spoken:N",
+        )
+    )
+    return finished(alt.layer(bars), 30 * len(rows) + 130)
+
+
+@chart
+def levers_chart(names: list[str], colour: str, ticks: list[float]) -> alt.LayerChart:
+    """How far a limit moves if each quantity is multiplied or divided, most first. Data set: `levers`."""
+    scale = alt.Scale(type="log", domain=[ticks[0], ticks[-1]], nice=False)
+    bars = (
+        alt.Chart(alt.NamedData("levers"))
+        .mark_bar(height=alt.RelativeBandSize(0.8))
+        .encode(
+            alt.X("shown:Q", scale=scale, title="The limit moves by", axis=alt.Axis(values=ticks, labelExpr=FACTOR)),
+            alt.X2("one:Q"),
+            alt.Y("rank:O", title=None, axis=row_names(names)),
+            alt.YOffset("offset:O"),
+            *shades("Change", {"× 2": (colour, 1), "÷ 2": (colour, 0.45)}),
+            tooltip=tooltip("Quantity", "Change", "Limit"),
+            description="spoken:N",
+        )
+    )
+    return finished(alt.layer(bars), 34 * len(names) + 60)
+
+
+@chart
+def map_chart(ticks: list[float]) -> alt.LayerChart:
+    """A limit by colour over better networks. Data sets: `cells`, and `here` for the network as it is."""
+    powers_of_four = [factor for factor in IMPROVEMENTS if math.log(factor, 4) % 1 == 0]
+    axis = {"labelAngle": 0, "values": powers_of_four}
+    cells = (
+        alt.Chart(alt.NamedData("cells"))
+        .mark_rect()
+        .encode(
+            alt.X("bandwidth_factor:O", title="Bandwidth of the network", axis=alt.Axis(labelExpr=FACTOR, **axis)),
+            alt.Y(
+                "latency_factor:O",
+                sort="descending",
+                title="Latency of messages and matmuls",
+                axis=alt.Axis(labelExpr=INVERSE, **axis, **ABOVE),
+            ),
+            alt.Color(
+                "flop:Q",
+                scale=alt.Scale(type="log", scheme="viridis", domain=[ticks[0], ticks[-1]]),
+                legend=alt.Legend(title="FLOP", values=ticks, labelExpr=POWER_OF_TEN, gradientLength=300),
+            ),
+            tooltip=tooltip("Bandwidth", "Latency", "Linear scaling ends", "Latency wall"),
+            description="spoken:N",
+        )
+    )
+    here = (
+        alt.Chart(alt.NamedData("here"))
+        .mark_point(size=140, strokeWidth=2.5, color="white", aria=False)
+        .encode(alt.X("bandwidth_factor:O"), alt.Y("latency_factor:O", sort="descending"))
+    )
+    return finished(alt.layer(cells, here), 460)
+
+
+@chart
+def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> alt.LayerChart:
+    """Closed forms against α. Data set: `curves` (line, exponent_difference, training_flop), `asked`."""
+    keys = list(keys_of(names).values())
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        labelExpr=f"slice({json.dumps([f' {name}' for name in names])}[toNumber(slice(datum.label, 5))], 1)",
+        symbolType="stroke",
+        symbolSize=300,
+        symbolStrokeWidth=3,
+        labelFontSize=13,
+    )
+    x = alt.X(
+        "exponent_difference:Q",
+        title="α, growth of the batch less growth of the depth, as exponents of training compute",
+        scale=alt.Scale(domain=[-0.2, 0.2], nice=False),
+        axis=alt.Axis(format="+.2~f"),
+    )
+    lines = (
+        alt.Chart(alt.NamedData("curves"))
+        .mark_line(strokeWidth=2, clip=True, aria=False)
+        .encode(
+            x,
+            log_axis(alt.Y, "training_flop", "Training compute (FLOP)", ticks, **ABOVE),
+            alt.Color("line:N", scale=alt.Scale(domain=keys, range=colours), legend=legend),
+            alt.StrokeDash(
+                "line:N", scale=alt.Scale(domain=keys, range=[*[[1, 0]] * (len(keys) - 1), [6, 3]]), legend=legend
+            ),
+        )
+    )
+    dots = (
+        alt.Chart(alt.NamedData("curves"))
+        .mark_point(filled=True, size=30, opacity=1, clip=True)
+        .encode(
+            alt.X("exponent_difference:Q"),
+            alt.Y("training_flop:Q"),
+            alt.Color("line:N", scale=alt.Scale(domain=keys, range=colours), legend=None),
+            tooltip=tooltip("Limit", "α", "Training compute"),
+            description="spoken:N",
+        )
+    )
+    asked = (
+        alt.Chart(alt.NamedData("asked"))
+        .mark_rule(strokeDash=[4, 3], color="gray", aria=False)
+        .encode(alt.X("exponent_difference:Q"))
+    )
+    return finished(alt.layer(asked, lines, dots), 400)
+
+
+@chart
+def growth_chart(styles: Styles, ticks: list[float], first: float, last: float) -> alt.LayerChart:
+    """The largest runs of the years, and when they reach each limit. Data sets: `cone`, `limits`."""
+    x = alt.X(
+        "year:Q",
+        title="Year",
+        scale=alt.Scale(domain=[first, last], nice=False),
+        axis=alt.Axis(format="d", tickMinStep=1),
+    )
+    cone = (
+        alt.Chart(alt.NamedData("cone"))
+        .mark_area(color="gray", opacity=0.25, clip=True, aria=False)
+        .encode(x, log_axis(alt.Y, "slow", "Training compute (FLOP)", ticks, **ABOVE), alt.Y2("fast:Q"))
+    )
+    base = alt.Chart(alt.NamedData("limits")).encode(
+        colour_of(styles, None),
+        alt.Y("flop:Q"),
+        tooltip=tooltip("Configuration", "Limit", "Training compute", "Reached"),
+    )
+    spans = base.mark_rule(strokeWidth=4, clip=True).encode(
+        alt.X("earliest:Q"), alt.X2("latest:Q"), description="spoken:N"
+    )
+    ends = base.transform_filter("!datum.wall").mark_point(shape="diamond", filled=True, size=160, opacity=1, clip=True)
+    walls = base.transform_filter("datum.wall").mark_tick(orient="vertical", thickness=4, size=18, opacity=1, clip=True)
+    middle = alt.X("middle:Q")
+    return finished(alt.layer(cone, spans, ends.encode(middle), walls.encode(middle)), 400)
+
+
+@chart
+def costs_chart(styles: Styles, ticks: list[float], cost_ticks: list[float], title: str) -> alt.LayerChart:
+    """What clusters cost against training compute, a line per configuration. Data sets: `points`, `selected`."""
+    dashes = alt.Scale(domain=list(keys_of(styles).values()), range=[DASHES[dash] for _, dash in styles.values()])
+    base = alt.Chart(alt.NamedData("points")).encode(
+        flop_axis("training_flop", ticks), log_axis(alt.Y, "cost", title, cost_ticks, **ABOVE), colour_of(styles)
+    )
+    lines = base.mark_line(strokeWidth=2, aria=False).encode(alt.StrokeDash("line:N", scale=dashes, legend=None))
+    dots = base.mark_point(filled=True, size=30, opacity=1).encode(
+        tooltip=tooltip("Configuration", "Training compute", "GPUs", "Cost of GPUs", "Power", "Energy"),
+        description="spoken:N",
+    )
+    ring = (
+        alt.Chart(alt.NamedData("selected"))
+        .mark_point(size=300, strokeWidth=2, aria=False)
+        .encode(alt.X("training_flop:Q"), alt.Y("cost:Q"), colour_of(styles))
+    )
+    return finished(alt.layer(lines, ring, dots), 360)
+
+
+@chart
+def reality_chart(names: list[str]) -> alt.LayerChart:
+    """MFU as measured and as the model has it, a row per run. Data set: `runs`."""
+    base = alt.Chart(alt.NamedData("runs")).encode(
+        alt.Y("row:O", title=None, axis=row_names(names)),
+        tooltip=tooltip("Run", "Measured MFU", "MFU of the model", "Ratio"),
+    )
+    x = alt.X("measured_mfu:Q", title="MFU", axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0))
+    gaps = base.mark_rule(strokeWidth=2, color="gray", aria=False).encode(x, alt.X2("model_mfu:Q"))
+    kinds = alt.Scale(domain=["Measured", "Model"], range=["circle", "diamond"])
+    dots = (
+        base.transform_fold(["measured_mfu", "model_mfu"], as_=["kind", "mfu"])
+        .transform_calculate(
+            which="datum.kind === 'measured_mfu' ? 'Measured' : 'Model'",
+            spoken="datum.Run + ', ' + datum.which + ' MFU ' + format(datum.mfu, '.0%')",
+        )
+        .mark_point(filled=True, size=110, opacity=1)
+        .encode(
+            alt.X("mfu:Q"),
+            alt.Shape("which:N", scale=kinds, legend=alt.Legend(title=None, orient="top", labelFontSize=13)),
+            alt.Color("which:N", scale=alt.Scale(domain=["Measured", "Model"], range=["orange", "blue"])),
+            description="spoken:N",
+        )
+    )
+    return finished(alt.layer(gaps, dots), 26 * len(names) + 90)
+
+
 # The sidebar: what is run
 
 if "entries" not in state:
     state.entries, state.sheets, state.numbers = {}, {}, itertools.count()
-    state.stopped, state.picked = False, None
+    state.stopped, state.halted, state.mapped, state.picked = False, "", None, None
+    state.asked = asked_of(Questions())
     state.notice = read_link()
+
+
+# What the tabs say
+
+
+def choose_point(curve: Curve) -> None:
+    """The slider of the selected point of a curve, in whichever tab is open."""
+    st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)} at one point**")
+    compute = dict(zip(curve.frame["d_model"], curve.words["Training compute"], strict=True))
+    st.select_slider(
+        "Training compute",
+        list(compute),
+        format_func=compute.get,
+        key="point",
+        on_change=lambda: state.update(picked=state.point),
+        help=TERMS["Training compute"],
+    )
+
+
+def closed_form_walls(curve: Curve) -> pd.DataFrame:
+    """The two walls in closed form, of the questions' values and a curve's GPU and network, that are finite."""
+    configuration, asked = curve.configuration, state.asked.valid
+    alpha = asked.critical_compute.exponent_difference
+    critical = float(critical_compute(configuration.gpu, configuration.network, alpha))
+    _, latency = wall_of(asked.latency_wall)
+    rows = [
+        (critical, f"Critical compute, closed form, α = {in_digits(alpha)}: {flop(critical)}"),
+        (float(latency), f"Latency wall, closed form: {flop(latency)}"),
+    ]
+    return pd.DataFrame([row for row in rows if math.isfinite(row[0])], columns=["training_flop", "label"])
+
+
+def wall_of(asked: LatencyWallQuestion) -> tuple[float, float]:
+    """Parameters and FLOP of the latency wall in closed form."""
+    return latency_wall(
+        asked.training_s, asked.batch_tokens, asked.n_layers, asked.latency_s, asked.tokens_per_parameter
+    )
+
+
+def shares_in_words(parts: pd.DataFrame) -> pd.DataFrame:
+    """The share of every part of every step, in words, by titles."""
+    return parts.div(parts.sum(axis=1), axis=0).rename(columns=PARTS).map(partial(percent, decimals=1))
+
+
+def stacked(parts: pd.DataFrame, **columns) -> pd.DataFrame:
+    """A row for each part of each row of `step_breakdown`, in the order in which they stack."""
+    named = parts.rename(columns=PARTS).assign(**columns)
+    long = named.melt(list(columns), var_name="part", value_name="seconds")
+    return long.assign(order=long["part"].map({title: order for order, title in enumerate(PARTS.values())}))
+
+
+def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
+    """Where the time of a step goes, over a curve and at a point."""
+    parts = step_breakdown(curve.configuration, curve.frame)
+    shares = parts.div(parts.sum(axis=1), axis=0)
+    shown = {PARTS[part]: PART_STYLES[PARTS[part]] for part in parts if shares[part].max() > 1e-4}
+    words = shares_in_words(parts).assign(
+        **curve.words[["Training compute"]], training_flop=curve.frame["training_flop"]
+    )
+    long = stacked(shares[[part for part in parts if PARTS[part] in shown]], training_flop=curve.frame["training_flop"])
+    with st.container(border=True):
+        st.markdown(f"{swatch(styles[curve.name])} **Where a step of {plain(curve.name)} spends its time**")
+        draw(
+            "time",
+            parts_chart(shown, ticks),
+            {
+                "parts": long.rename(columns={"seconds": "share"}),
+                "points": words.assign(spoken=words["Training compute"] + ": " + words["Arithmetic"] + " arithmetic"),
+                "selected": point[["training_flop"]],
+            },
+            "Shares of the time of a step. Stacked, against training compute on a logarithmic scale.",
+        )
+        st.caption(
+            "Only what nothing hides is counted: communication that happens during compute takes no time of its own. "
+            "The parts add up to the step.",
+            help="\n".join(f"- **{title}.** {PART_TERMS[title]}" for title in shown),
+        )
+    with st.container(border=True):
+        choose_point(curve)
+        of_point = parts.loc[point.index[0]]
+        columns = [column for column in parts if PARTS[column] in shown]
+        st.markdown(plain(bottleneck(of_point)))
+        tables = st.columns([2, 3])
+        with tables[0]:
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "Part of the step": list(shown),
+                        "Share": [percent(of_point[column] / of_point.sum(), 1) for column in columns],
+                        "Time": [duration(of_point[column]) for column in columns],
+                    }
+                ),
+                hide_index=True,
+                alt="Parts of the step at this point.",
+            )
+        with tables[1]:
+            st.dataframe(
+                matmuls_in_words(matmul_table(curve.configuration, point.iloc[0])),
+                hide_index=True,
+                alt="The six matmuls of a layer at this point, and what bounds each.",
+            )
+            st.caption(
+                "The matmuls of one layer and microbatch on one GPU. The slowest of tensor cores, HBM, L2 and shared "
+                "memory sets the pace of each; the latency comes on top."
+            )
+
+
+def matmuls_in_words(table: pd.DataFrame) -> pd.DataFrame:
+    times = {
+        "Time": "time_s",
+        "Tensor cores": "tensor_core_s",
+        "HBM": "hbm_s",
+        "L2": "l2_s",
+        "Shared memory": "shared_memory_s",
+        "Latency": "latency_s",
+    }
+    return pd.DataFrame(
+        {
+            "Matmul": table["matmul"] + ", " + table["pass"],
+            "Bound by": table["bound"],
+            **{title: table[column].map(duration) for title, column in times.items()},
+            "Weights": [f"{d1:,} × {d2:,}" for d1, d2 in zip(table["d1"], table["d2"], strict=True)],
+            "Tokens": table["tokens"].map(amount),
+        }
+    )
+
+
+def levers_tab(curve: Curve) -> None:
+    """What would move the limits. It takes a while to work out, and so comes after all else of the page."""
+    limit = st.segmented_control(
+        "Limit",
+        LIMITS,
+        default=LIMITS[0],
+        required=True,
+        key="limit",
+        bind="query-params",
+        help=f"{TERMS['Linear scaling']} {TERMS['Latency wall']}",
+    )
+    with st.container(border=True):
+        st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: each quantity doubled and halved**")
+        place, bar = st.container(), st.empty()
+    with st.container(border=True):
+        st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: the largest run over better networks**")
+        map_place, map_bar = st.container(), st.empty()
+    st.caption(COMPARABLE)
+    found = worked_out(sensitivities, curve.configuration, "Doubling and halving each quantity", bar)
+    with place:
+        if found is None:
+            go_on_button("sensitivities")
+        else:
+            draw_levers(found, limit, curve)
+    with map_place:
+        if state.mapped != curve.configuration:
+            st.button(
+                "Draw the map",
+                on_click=lambda: state.update(mapped=curve.configuration, halted=""),
+                icon=":material/grid_on:",
+                help=f"Simulates {len(IMPROVEMENTS)} × {len(IMPROVEMENTS)} networks, which takes some seconds.",
+            )
+            return
+        found = worked_out(improvement_map, curve.configuration, "Simulating faster and slower networks", map_bar)
+        if found is None:
+            go_on_button("improvement_map")
+        else:
+            draw_map(found, limit, curve)
+
+
+def strategies_in_words(configuration: Configuration, compared: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Strategies side by side: a column for each, a row for each thing about them."""
+    return pd.DataFrame(
+        {
+            title: {
+                "MFU": percent(row["mfu"], 1),
+                "Step": duration(row["step_s"]),
+                "Training time": duration(row["training_s"]),
+                "Memory per GPU": quantity(row["memory_per_gpu_bytes"], "B"),
+                **{kind: f"{row[column]:,}" for kind, column in DEGREES.items()},
+                "TP of d_model × d_ff": f"{row['tp_model']:,} × {row['tp_ff']:,}",
+                "Microbatches": amount(row["microbatches"]),
+                "Schedule": row["schedule"],
+                "Interleaving": amount(row["interleaving"]),
+                **{
+                    f"On {level.pop('Network level')}": " · ".join(
+                        f"{kind} {degree:,}" for kind, degree in level.items() if degree > 1
+                    )
+                    for level in degrees_by_level(configuration, row).to_dict("records")
+                },
+            }
+            for title, row in ((title, frame.iloc[0]) for title, frame in compared.items())
+        }
+    )
+
+
+def runs_in_words(checked: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Run": checked["name"],
+            "Measured / model": checked["ratio"],
+            "Measured MFU": checked["measured_mfu"].map(percent),
+            "MFU of the model": checked["model_mfu"].map(percent),
+            "Measured step": checked["measured_step_s"].map(duration),
+            "Step of the model": checked["model_step_s"].map(duration),
+            "GPU": checked["gpu"],
+            "GPUs": checked["n_gpus"],
+            "DP": checked["dp"],
+            "TP": checked["tp"],
+            "PP": checked["pp"],
+            "Attention on top": checked["attention_share"].map(percent),
+            "Source": checked["source"],
+        }
+    )
+
+
+def go_on_button(work: str) -> None:
+    st.button("Stopped. Go on", on_click=halt, args=("",), key=f"go on {work}", icon=":material/play_circle:")
+
+
+def limit_words(found: pd.DataFrame, limit: str) -> pd.Series:
+    """A limit of `model.sensitivity` in words."""
+    value = found[LIMIT_COLUMNS[limit]].map(flop)
+    if limit == LIMITS[0]:
+        value = found["above"].map({True: "", False: "≤ "}) + value
+    return (found["ends"] | ~found["above"] & (limit == LIMITS[0])).map({True: "", False: "≥ "}) + value
+
+
+def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
+    """The tornado chart, the quantities that move the limit most first."""
+    unchanged = found.attrs["unchanged"]
+    ratio = found[LIMIT_COLUMNS[limit]] / getattr(unchanged, LIMIT_COLUMNS[limit])
+    known = found.assign(ratio=ratio).dropna(subset="ratio")
+    spread = known["ratio"].map(math.log).abs().groupby(known["quantity"]).max().sort_values(ascending=False)
+    names = list(spread.index)
+    shown = known["ratio"].clip(1 / MOST_SHOWN, MOST_SHOWN)
+    change = known["factor"].map({2.0: "× 2", 0.5: "÷ 2"})
+    words = limit_words(known, limit)
+    levers = known.assign(
+        rank=known["quantity"].map({name: rank for rank, name in enumerate(names)}),
+        offset=(known["factor"] < 1).astype(int),
+        shown=shown,
+        one=1.0,
+        Quantity=known["quantity"],
+        Change=change,
+        Limit=words,
+        spoken=known["quantity"] + " " + change + ": " + words,
+    )
+    base = limit_words(pd.DataFrame([unchanged]), limit)[0]
+    st.markdown(f"{limit}: **{base}** as it is.", help=COMPARABLE)
+    columns = ["rank", "offset", "shown", "one", "Quantity", "Change", "Limit", "spoken"]
+    draw(
+        "levers",
+        levers_chart(names, styles[curve.name][0], ratio_ticks(shown)),
+        {"levers": levers[columns]},
+        f"What moves the limit of {curve.name}. {limit} with each quantity doubled and halved, most first.",
+    )
+    if (known["ratio"] < 1 / MOST_SHOWN).any() or (known["ratio"] > MOST_SHOWN).any():
+        st.caption(f"Bars end at a factor of {MOST_SHOWN}; point at one for its value.")
+    st.caption(
+        "MFU, and with it the threshold, is relative to the GPU's own peak: twice the FLOP/s with the same memory and "
+        "network is harder to keep busy."
+    )
+
+
+def ratio_ticks(ratios: pd.Series) -> list[float]:
+    """Round factors around all ratios, and at least from a half to two."""
+    steps = [sign for power in range(4) for sign in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
+    first = next((1 / step for step in steps if 1 / step <= min(ratios.min(), 0.5)), 1 / MOST_SHOWN)
+    last = next((step for step in steps if step >= max(ratios.max(), 2)), MOST_SHOWN)
+    ticks = sorted({*(step for step in steps if step <= last), *(1 / step for step in steps if 1 / step >= first)})
+    return ticks if len(ticks) <= 9 else [tick for tick in ticks if tick in (first, last) or math.log10(tick) % 1 == 0]
+
+
+def draw_map(found: pd.DataFrame, limit: str, curve: Curve) -> None:
+    """The map of a limit over bandwidth and latency."""
+    column = LIMIT_COLUMNS[limit]
+    known = found.dropna(subset=column)
+    times = {factor: f"× {factor:.3g}" if factor >= 1 else f"÷ {1 / factor:.3g}" for factor in IMPROVEMENTS}
+    by = {factor: f"÷ {factor:.3g}" if factor >= 1 else f"× {1 / factor:.3g}" for factor in IMPROVEMENTS}
+    words = {
+        "Bandwidth": known["bandwidth_factor"].map(times),
+        "Latency": known["latency_factor"].map(by),
+        **{title: limit_words(known, title) for title in LIMITS},
+    }
+    cells = known[["bandwidth_factor", "latency_factor"]].assign(
+        flop=known[column],
+        **words,
+        spoken="Bandwidth " + words["Bandwidth"] + ", latency " + words["Latency"] + ": " + words[limit],
+    )
+    draw(
+        "map",
+        map_chart(decades(known[column])),
+        {"cells": cells, "here": pd.DataFrame({"bandwidth_factor": [1.0], "latency_factor": [1.0]})},
+        f"{limit} of {curve.name} over better networks. Bandwidth against latency, by colour.",
+    )
+    st.caption(
+        "○ the network as it is. To the right all levels have more bandwidth, upwards messages and matmuls have less "
+        "latency; half a power of two from cell to cell."
+    )
+
+
+def forms_tab(curve: Curve) -> None:
+    """The articles' arithmetic, with quantities to change."""
+    asked = state.asked.valid
+    with st.container(border=True):
+        st.markdown("**Latency wall.** Steps follow one another, and so do the layers of each step.")
+        ask(*questions_of("latency_wall"))
+        params, training_flop = wall_of(asked.latency_wall)
+        metrics = st.grid(2, min_column_width=200)
+        metrics.metric("Largest model", f"{scientific(params, 3)} parameters")
+        metrics.metric("Its training", flop(training_flop, 3))
+        wall = asked.latency_wall
+        st.markdown(
+            "A layer has two matmuls forward and two backward that wait for one another, each for the latency of a "
+            "matmul and the message after it. So a step takes 4 · layers · latency at least, a run of "
+            "parameters · tokens per parameter / batch steps fits into the training time up to\n\n"
+            r"$$N = \frac{T \cdot B}{4 \cdot r \cdot L \cdot t} = \frac{"
+            + rf"{tex(wall.training_s)} \cdot {tex(wall.batch_tokens)}}}{{4 \cdot {tex(wall.tokens_per_parameter)} \cdot "
+            + rf"{tex(wall.n_layers)} \cdot {tex(wall.latency_s)}}} = {tex(params)}$$"
+            + "\n\nparameters, and takes "
+            + rf"$C = 6 \cdot r \cdot N^2 = {tex(training_flop)}$ FLOP."
+        )
+        st.caption(
+            "The simulation's wall is lower or higher as its depth and batch are those of the scaling laws, and as a "
+            "matmul and the messages after it take their own times."
+        )
+        defaults_button("latency_wall")
+    with st.container(border=True):
+        st.markdown("**Critical compute.** Where a node runs out of bandwidth, however a run is parallelised.")
+        ask(*questions_of("critical_compute"))
+        alpha = asked.critical_compute.exponent_difference
+        configuration = curve.configuration
+        metrics = st.grid(2, min_column_width=200)
+        critical = critical_compute(configuration.gpu, configuration.network, alpha)
+        metrics.metric(f"Critical compute of {plain(curve.name)}", flop(float(critical), 3))
+        metrics.metric("Latency alone allows", flop(float(latency_limit(alpha)), 3))
+        generations = {name: hardware[entry] for name, entry in GENERATIONS.items()}
+        curves = critical_compute_curves(generations, ALPHAS)
+        names = list(curves["curve"].unique())
+        points = curves.assign(
+            line=curves["curve"].map(keys_of(names)),
+            **{"Limit": curves["curve"], "α": curves["exponent_difference"].map("{:+.2f}".format)},
+            **{"Training compute": curves["training_flop"].map(flop)},
+        )
+        points["spoken"] = points["Limit"] + ", α " + points["α"] + ": " + points["Training compute"]
+        draw(
+            "critical compute",
+            critical_chart(names, list(COLOURS[: len(names)]), decades(curves["training_flop"])),
+            {"curves": points, "asked": pd.DataFrame({"exponent_difference": [alpha]})},
+            "Critical compute against the exponent difference α. V100, A100, H100 and the limit by latency.",
+        )
+        st.caption(
+            "If the batch may grow faster with training compute than models grow deeper, α is positive and there is "
+            "more to do in parallel. Both walls can be shown in the Utilization chart."
+        )
+        defaults_button("critical_compute")
+
+
+def tex(value: float) -> str:
+    """A number for a formula."""
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    return f"{mantissa} \\times 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+def defaults_button(question: str) -> None:
+    st.button(
+        "As in the article",
+        key=f"defaults {question}",
+        on_click=lambda: state.update(asked=with_defaults(state.asked, question)),
+        disabled=state.asked.draft[question] == getattr(Questions(), question).model_dump(),
+        icon=":material/undo:",
+    )
+
+
+def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point: pd.DataFrame, ticks) -> None:
+    """When limits are reached, and what clusters cost."""
+    growth = state.asked.valid.growth
+    with st.container(border=True):
+        st.markdown("**When the largest training runs reach each limit**, if they go on growing as they did")
+        ask(*questions_of("growth"))
+        rates = {"start_year": growth.start_year, "slow_growth": growth.slow_growth, "fast_growth": growth.fast_growth}
+        reached = {
+            title: years_reached(limits[column], growth.start_flop, **rates) for title, column in LIMIT_COLUMNS.items()
+        }
+        in_words = {
+            title: [years_in_words(*pair) for pair in zip(*years, strict=True)] for title, years in reached.items()
+        }
+        draw_growth(limits, reached, in_words)
+        table = {"Configuration": limits["configuration"]}
+        for title in LIMITS:
+            table |= {title: limits[title], f"{title}: reached": in_words[title]}
+        st.dataframe(pd.DataFrame(table), hide_index=True, alt="The years in which each limit is reached.")
+        st.caption(
+            "Grey: the largest runs, from slow to fast growth. ◆ where linear scaling ends, ❙ the latency wall, each with "
+            "its span of years. ≥: the curve ends before its wall. Growth of 4–5 times a year is what Epoch AI found for "
+            "2010 to 2024."
+        )
+        defaults_button("growth")
+    with st.container(border=True):
+        st.markdown("**What clusters cost, and the power they take**", help=COSTS_HELP)
+        measure = st.segmented_control(
+            "Measure", list(COSTS), default=next(iter(COSTS)), required=True, key="cost", bind="query-params"
+        )
+        costs = {name: cluster_costs(each.configuration, each.frame) for name, each in curves.items()}
+        draw_costs(costs, curves, measure, curve, point, ticks)
+        choose_point(curve)
+        here = costs[curve.name].loc[point.index[0]]
+        metrics = st.grid(4, min_column_width=150)
+        metrics.metric("GPUs", amount(point["n_gpus"].iloc[0]))
+        for title, (column, words) in COSTS.items():
+            metrics.metric(title, words(here[column]))
+        unknown = [title for title, (column, _) in COSTS.items() if math.isnan(here[column])]
+        if unknown:
+            st.info(
+                f"{plain(curve.name)} has no price or power: type them under **GPU** at the left.",
+                icon=":material/edit:",
+            )
+        guessed = [info for info in ("price_usd", "power_w") if info in curve.configuration.gpu.guesses]
+        st.caption(
+            "Of the GPUs alone, at board power: servers, network, cooling and spares come on top, and GPUs that wait take "
+            "less." + (" The price is a guess." if "price_usd" in guessed else "")
+        )
+
+
+def draw_growth(limits: pd.DataFrame, reached: dict, in_words: dict[str, list[str]]) -> None:
+    """The cone of the largest runs, and the limits in it."""
+    growth = state.asked.valid.growth
+    long = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "line": limits["line"],
+                    "flop": limits[LIMIT_COLUMNS[title]],
+                    "earliest": years.earliest,
+                    "latest": years.latest,
+                    "middle": (years.earliest + years.latest) / 2,
+                    "wall": title == LIMITS[1],
+                    "Configuration": limits["configuration"],
+                    "Limit": title,
+                    "Training compute": limits[title],
+                    "Reached": in_words[title],
+                }
+            )
+            for title, years in reached.items()
+        ]
+    ).dropna(subset="flop")
+    long["spoken"] = long["Configuration"] + ", " + long["Limit"] + ": " + long["Reached"]
+    first = math.floor(min(growth.start_year, long["earliest"].min()))
+    last = max(math.ceil(min(long["latest"].max(), growth.start_year + MOST_YEARS)), first + 2)
+    years = pd.Series([float(year) for year in range(first, last + 1)])
+    slow, fast = (
+        growth.start_flop * rate ** (years - growth.start_year)
+        for rate in sorted((growth.slow_growth, growth.fast_growth))
+    )
+    ticks = decades(long["flop"], pd.Series([growth.start_flop]))
+    inside = pd.DataFrame(
+        {"year": years, "slow": slow.clip(ticks[0], ticks[-1]), "fast": fast.clip(ticks[0], ticks[-1])}
+    )
+    draw(
+        "growth",
+        growth_chart(styles_drawn, ticks, first, last),
+        {"cone": inside, "limits": long},
+        "The largest training runs of the years to come. The cone of slow to fast growth, and when it reaches limits.",
+    )
+
+
+def draw_costs(costs, curves: dict[str, Curve], measure: str, curve: Curve, point: pd.DataFrame, ticks) -> None:
+    column, _ = COSTS[measure]
+    points = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "line": keys_of(curves)[name],
+                    "training_flop": curves[name].frame["training_flop"],
+                    "cost": each[column],
+                    **curves[name].words[["Configuration", "Training compute", "GPUs"]],
+                    **{title: each[of].map(said) for title, (of, said) in COSTS.items()},
+                }
+            )
+            for name, each in costs.items()
+        ]
+    ).dropna(subset="cost")
+    points = points[points["cost"] > 0]
+    if points.empty:
+        st.info("No GPU here has a price or a power: type them under **GPU** at the left.", icon=":material/edit:")
+        return
+    points["spoken"] = points["Configuration"] + ", " + points[measure] + " at " + points["Training compute"]
+    at_point = points[(points["line"] == keys_of(curves)[curve.name]) & (points.index == point.index[0])]
+    draw(
+        "costs",
+        costs_chart(styles_drawn, ticks, decades(points["cost"]), COST_AXES[measure]),
+        {"points": points, "selected": at_point},
+        f"{measure} against training compute. A line for each of {', '.join(curves)}, both on logarithmic scales.",
+    )
+
+
+def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
+    """A strategy of the reader's own, beside the best for the same model and cluster."""
+    asked, row = state.asked.valid.strategy, point.iloc[0]
+    with st.container(border=True):
+        choose_point(curve)
+        items = list(questions_of("strategy"))
+        model_of = [item for item in items if item.path[1] in ("d_model", "n_layers", "batch_tokens", "n_gpus")]
+        st.markdown("**Model and cluster.** What is empty is that of the selected point.")
+        ask(*model_of)
+        st.markdown(
+            "**Strategy.** What is empty is searched for: the fastest that goes with the rest.",
+            help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
+        )
+        ask(*(item for item in items if item not in model_of), width=110)
+        try:
+            shape = shape_by_laws(
+                curve.configuration, asked.d_model or int(row["d_model"]), asked.n_layers, asked.batch_tokens
+            )
+        except ValueError as error:
+            st.error(plain(str(error)), icon=":material/block:")
+            return
+        n_gpus = asked.n_gpus or int(row["n_gpus"])
+        pins = Pins(**{name: getattr(asked, name) for name in Pins.model_fields})
+        place = st.empty()
+        best, own = (strategy_of(curve.configuration, shape, n_gpus, given, place) for given in (Pins(), pins))
+        if best is None or own is None:
+            go_on_button(STRATEGY)
+            return
+        with st.container(horizontal=True):
+            st.button(
+                "Take the best strategy's degrees",
+                on_click=lambda: state.update(asked=with_values(state.asked, "strategy", dict(best.iloc[0][PINNED]))),
+                disabled=best.empty,
+                icon=":material/arrow_downward:",
+                help="To change one after the other.",
+            )
+            st.button(
+                "Empty all",
+                on_click=lambda: state.update(asked=with_defaults(state.asked, "strategy")),
+                icon=":material/backspace:",
+            )
+    with st.container(border=True):
+        st.markdown(f"**{amount(shape.d_model)} wide, {amount(shape.n_layers)} layers, on {amount(n_gpus)} GPUs**")
+        for problem in own.attrs["broken"]:
+            st.error(plain(f"Your strategy: {problem}"), icon=":material/block:")
+        for problem in best.attrs["broken"] if pins != Pins() else ():
+            st.warning(plain(f"The best strategy: {problem}"), icon=":material/block:")
+        compared = {title: each for title, each in {"Yours": own, "Best": best}.items() if not each.empty}
+        if not compared:
+            return
+        st.dataframe(
+            strategies_in_words(curve.configuration, compared),
+            alt="Your strategy beside the best for the same model and cluster.",
+        )
+        parts = {title: step_breakdown(curve.configuration, each) for title, each in compared.items()}
+        together = pd.concat(parts.values(), ignore_index=True)
+        shown = {PARTS[part]: PART_STYLES[PARTS[part]] for part in together if (together[part] > 0).any()}
+        long = stacked(together, row=range(len(together)), What=list(compared))
+        long = long[long["part"].isin(shown)].assign(Part=long["part"], Takes=long["seconds"].map(duration))
+        long["spoken"] = long["What"] + ", " + long["Part"] + ": " + long["Takes"]
+        draw(
+            "strategies",
+            bars_chart(shown, list(compared), "Time of a step (s)", "~s"),
+            {"parts": long.rename(columns={"seconds": "value"})},
+            "Where a step of your strategy and of the best spends its time. Parts, stacked, in seconds.",
+        )
+        for title, each in parts.items():
+            st.markdown(plain(f"{title}: {bottleneck(each.iloc[0])}"))
+
+
+def reality_tab() -> None:
+    """Published training runs beside the model."""
+    place = st.empty()
+    kept = small_slot(None, REALITY)
+    if not kept and state.halted == REALITY:
+        go_on_button(REALITY)
+        return
+    show = partial(Bar(place, partial(halt, REALITY)).show, "Searching the strategies of published runs", 0, 1)
+    checked = kept_in(kept, partial(reality_check, progress=show))
+    place.empty()
+    names = list(checked["name"])
+    with st.container(border=True):
+        st.markdown("**Measured in published training runs, and what the model allows** with the same parallelism")
+        runs = checked.assign(
+            row=range(len(checked)),
+            **{
+                "Run": checked["name"],
+                "Measured MFU": checked["measured_mfu"].map(percent),
+                "MFU of the model": checked["model_mfu"].map(percent),
+                "Ratio": checked["ratio"].map(percent),
+            },
+        )
+        draw(
+            "reality",
+            reality_chart(names),
+            {"runs": runs[["row", "measured_mfu", "model_mfu", "Run", "Measured MFU", "MFU of the model", "Ratio"]]},
+            "MFU of published training runs. As measured and as the model has it.",
+        )
+        st.dataframe(
+            runs_in_words(checked),
+            hide_index=True,
+            column_config={
+                "Measured / model": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+            },
+            alt="Published training runs beside the model.",
+        )
+    with st.container(border=True):
+        st.markdown("**Where the measured step went:** what the model knows, and the gap")
+        parts = reality_breakdown(checked).reset_index(drop=True)
+        shares = parts.div(parts.sum(axis=1), axis=0).rename(columns=PARTS | {"gap_s": GAP_PART})
+        drawn = {
+            title: style
+            for title, style in (PART_STYLES | {GAP_PART: ("red", 0.5)}).items()
+            if shares[title].max() > 1e-4
+        }
+        long = shares.assign(row=range(len(shares)), What=names).melt(["row", "What"], var_name="part")
+        long = long[long["part"].isin(drawn)].assign(
+            Part=long["part"],
+            Takes=long["value"].map(partial(percent, decimals=1)),
+            order=long["part"].map({title: order for order, title in enumerate(drawn)}),
+        )
+        long["spoken"] = long["What"] + ", " + long["Part"] + ": " + long["Takes"]
+        draw(
+            "gap",
+            bars_chart(drawn, names, "Share of the measured step", "%"),
+            {"parts": long},
+            "Where the measured step of published runs went. Parts of the model's step, and the gap to what was measured.",
+        )
+        st.markdown("**What the gap is made of**\n" + "\n".join(f"- {plain(reason)}" for reason in GAP))
+        beaten = list(checked["name"][checked["ratio"] > 1])
+        st.caption(
+            "Both on the same count of FLOP, 6 · parameters · tokens. The model is an upper bound, so no run should be "
+            f"above it: {plain(', '.join(beaten)) + ' are' if beaten else 'none is'}."
+        )
 
 
 @cache
@@ -870,7 +1920,8 @@ for key, entry in included.items():
 notices = st.container()
 heading = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
 headline = st.container(border=True)
-utilization, parallelism, maximum = st.tabs(VIEWS, key="view", bind="query-params", on_change="rerun")
+tabs = dict(zip(VIEWS, st.tabs(VIEWS, key="view", bind="query-params", on_change="rerun"), strict=True))
+utilization, parallelism, maximum = tabs[UTILIZATION], tabs[PARALLELISM], tabs[MAXIMUM]
 maximum_card = maximum.container(border=True)
 threshold = maximum_card.slider(
     "Threshold, as a share of peak sustained",
@@ -895,16 +1946,25 @@ if curves:
     words = pd.concat([curve.words for curve in curves.values()], ignore_index=True)
     curve = curves.get(state.configuration)
     styles_drawn = {name: styles[name] for name in curves}
-
-if curves and utilization.open:  # before what stands above it, for an edit waits for its curve
     reference = curve or next(iter(curves.values()))
     end_flop = limit_of["linear_scaling_end_flop"][reference.name]
     end_width = reference.frame["d_model"][reference.frame["training_flop"] == end_flop]
     widths = list(reference.frame["d_model"])
     state.point = state.picked if state.picked in widths else next(iter(end_width), widths[-1])
     point = reference.frame[reference.frame["d_model"] == state.point]
+
+if curves and utilization.open:  # before what stands above it, for an edit waits for its curve
     with utilization.container(border=True):
-        st.toggle("Known models", value=True, key="models", bind="query-params", help="Marks on the axis.")
+        with st.container(horizontal=True):
+            st.toggle("Known models", value=True, key="models", bind="query-params", help="Marks on the axis.")
+            st.toggle(
+                "Walls in closed form",
+                value=False,
+                key="walls",
+                bind="query-params",
+                help="The articles’ arithmetic, of the tab of this name: the latency wall, and the critical compute "
+                "of the selected configuration, as lines.",
+            )
         peak = reference.configuration.gpu.effective_utilization
         levels = pd.DataFrame(
             {
@@ -913,7 +1973,8 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
                 "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
             }
         )
-        ticks = decades(results["training_flop"])
+        walls = closed_form_walls(reference) if state.walls else pd.DataFrame(columns=["training_flop", "label"])
+        ticks = decades(results["training_flop"], *([walls["training_flop"]] if len(walls) else []))
         draw(
             "utilization",
             utilization_chart(styles_drawn, ticks, list(words)),
@@ -923,6 +1984,7 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
                 "selected": point[["training_flop", "mfu"]].assign(line=keys_of(curves)[reference.name]),
                 "levels": levels,
                 "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
+                "walls": walls.assign(line=keys_of(curves)[reference.name]),
             },
             f"MFU against training compute. A line for each of {', '.join(curves)}, on a logarithmic scale of FLOP.",
             key="curves",
@@ -931,16 +1993,7 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
         )
         st.caption("◆ where linear scaling ends. ○ the selected point: click another, or move the slider below.")
     with utilization.container(border=True):
-        st.markdown(f"{swatch(styles[reference.name])} **{plain(reference.name)} at one point**")
-        compute = dict(zip(widths, reference.words["Training compute"], strict=True))
-        st.select_slider(
-            "Training compute",
-            widths,
-            format_func=compute.get,
-            key="point",
-            on_change=lambda: state.update(picked=state.point),
-            help=TERMS["Training compute"],
-        )
+        choose_point(reference)
         st.markdown(plain(sentence(point.iloc[0])))
         st.space("small")  # for the table's toolbar, which a telephone shows above it
         st.dataframe(
@@ -959,6 +2012,7 @@ workspace = Workspace(
     selected=state.configuration,
     threshold_percent=threshold,
     view=state.view,
+    questions=state.asked.valid,
 )
 link = edits(workspace, presets.get(title))
 if len(link) > MOST_LINK_CHARACTERS:
@@ -1112,5 +2166,28 @@ if curves and maximum.open:
             "≤: no run of the sweep is above the threshold. ≈: the price is a guess."
         )
 
+if curves:
+    ticks = decades(results["training_flop"])
+    if tabs[TIME].open:
+        with tabs[TIME]:
+            time_tab(reference, point, ticks)
+    if tabs[FORMS].open:
+        with tabs[FORMS]:
+            forms_tab(reference)
+    if tabs[WHEN].open:
+        with tabs[WHEN]:
+            when_tab(limits, curves, reference, point, ticks)
+
 with st.expander("What the words mean", icon=":material/menu_book:"):
     st.markdown(meaning_of(*TERMS))
+
+# What takes long to work out, after all else, so that the page can be used meanwhile
+if curves and tabs[LEVERS].open:
+    with tabs[LEVERS]:
+        levers_tab(reference)
+if curves and tabs[STRATEGY].open:
+    with tabs[STRATEGY]:
+        strategy_tab(reference, point)
+if tabs[REALITY].open:
+    with tabs[REALITY]:
+        reality_tab()

@@ -1,6 +1,7 @@
 """What the page can be asked besides the configurations: quantities that no curve depends on."""
 
 from model.configuration import MAX_D_MODEL, Pins, Schema, field
+from model.step import SECONDS_PER_YEAR
 
 
 class LatencyWallQuestion(Schema):
@@ -15,6 +16,11 @@ class LatencyWallQuestion(Schema):
     tokens_per_parameter: float = field(
         "Tokens per parameter", "That the model is trained on; 20 is compute-optimal.", default=20, ge=1e-6, le=1e6
     )
+
+    @property
+    def training_s(self) -> float:
+        """Training time in s."""
+        return self.training_months / 12 * SECONDS_PER_YEAR
 
 
 class CriticalComputeQuestion(Schema):

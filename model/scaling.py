@@ -119,6 +119,23 @@ def sweep_shapes(configuration: Configuration) -> Shapes:
     return shapes
 
 
+def shape_by_laws(
+    configuration: Configuration, d_model: int, n_layers: int | None = None, batch_tokens: int | None = None
+) -> Shape:
+    """The model that the scaling laws give at one width, maybe with another depth or batch."""
+    laws, width = configuration.scaling, np.array([d_model])
+    d_ff = np.rint(laws.d_ff_ratio * width).astype(np.int64)
+    depth = layers(laws, width, d_ff) if n_layers is None else np.array([n_layers])
+    shapes = _complete(laws, width, d_ff, depth, experts(laws, width, d_ff))
+    return Shape(
+        d_model=d_model,
+        d_ff=int(d_ff[0]),
+        n_layers=int(depth[0]),
+        sparsity=int(shapes.sparsity[0]),
+        batch_tokens=int(shapes.batch_tokens[0]) if batch_tokens is None else batch_tokens,
+    )
+
+
 def given_shape(configuration: Configuration, shape: Shape) -> Shapes:
     """One model of given sizes, trained on the configuration's dataset law."""
     sizes = (np.array([size]) for size in (shape.d_model, shape.d_ff, shape.n_layers, shape.sparsity))
