@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 NOTHING_GIVEN = Pins()
 SEEDS = 16  # strategies, the most promising first, that are placed before all others
 MOST_PAIRS = 2**22  # ways to share the inner levels out among two kinds of parallelism and the rest
+MOST_WAYS = 2**27  # degrees times numbers of microbatches: some seconds
 ATTEMPT = 0.75  # share of the work that is left which a search with some choices is taken to be
 
 
@@ -171,9 +172,8 @@ def broken_constraints(configuration: Configuration, shape: Shape, strategy: Str
     ['PP = 7 does not divide the 96 layers.']
     """
     if len(strategy.dp) != len(configuration.network):
-        return [
-            f"The strategy has {len(strategy.dp)} network levels, but the network has {len(configuration.network)}."
-        ]
+        levels = _counted(len(strategy.dp), "network level")
+        return [f"The strategy has {levels}, but the network has {len(configuration.network)}."]
     dp, *split, pp, ep = (math.prod(getattr(strategy, name)) for name in ("dp", "tp_model", "tp_ff", "pp", "ep"))
     pins = Pins.model_construct(
         dp=dp,
@@ -186,12 +186,12 @@ def broken_constraints(configuration: Configuration, shape: Shape, strategy: Str
     )
     n_gpus = dp * math.prod(split) * pp * ep
     if n_gpus >= LARGEST_CLUSTER:
-        return [f"DP · TP · PP · EP = {n_gpus:.3g}, but a cluster has fewer than 2^63 GPUs."]
+        return ["DP · TP · PP · EP is 2^63 or more, but a cluster has fewer GPUs than that."]
     broken = _broken_levels(configuration, strategy, n_gpus) + _broken_splits(shape, n_gpus, pins, tuple(split))
     try:
         evaluated = evaluate(configuration, shape, strategy)
-    except ValueError as error:
-        return broken or [f"{error}."]
+    except ValueError:  # of what divides nothing, which is broken already
+        return broken
     evaluated["memory_per_gpu_bytes"] = memory_per_gpu_bytes(configuration, evaluated)
     return broken + _broken_limits(configuration, evaluated)
 
@@ -209,7 +209,10 @@ def _cluster_bytes(configuration: Configuration, shapes: Shapes, dp, pp, microba
 
 @dataclass(frozen=True)
 class Unplaced(Columns):
-    """Strategies as if the network had one level, which bounds their steps; `rank` is the order among equally good."""
+    """Strategies as if the network had one level, which bounds their steps.
+
+    `rank` is their order where they are equally good, `cluster` is 0: there is only one.
+    """
 
     cluster: np.ndarray
     strategies: Strategies
@@ -281,6 +284,11 @@ def _splits(shape: Shape, n_gpus: int, choices: Choices) -> np.ndarray:
     return np.stack([tp, tp_model, tp_ff])[:, kept[np.lexsort((tp_ff[kept], tp[kept]))]]
 
 
+def _counts(shape: Shape, pins: Pins) -> np.ndarray:
+    """Numbers of microbatches that divide an expert's part of the batch."""
+    return _common_divisors(pins.microbatches, shape.batch_tokens // shape.sparsity)
+
+
 def _microbatches(tokens: np.ndarray, counts: np.ndarray, least, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and the first so many counts, ascending, that divide a row's tokens and are at least its least."""
     divides = (tokens[:, None] % counts == 0) & (counts >= np.reshape(least, (-1, 1)))
@@ -317,8 +325,9 @@ def _unplaced(
     """All strategies, some at a time, in the order of preference among equally good ones."""
     degrees = _degrees(shape, n_gpus, pins, choices)
     split_tp, tp_model, tp_ff = _splits(shape, n_gpus, choices)
-    counts = _common_divisors(pins.microbatches, shape.batch_tokens // shape.sparsity)
+    counts = _counts(shape, pins)
     for rows in progress.each(row_chunks(degrees.shape[1], max(1, len(counts)))):
+        progress.tell()
         dp, tp, pp, ep = degrees[:, rows]
         row, microbatches, interleaving, zero_bubble = _schedules(configuration, shape, dp, pp, counts, pins, choices)
         first = np.searchsorted(split_tp, tp)
@@ -338,8 +347,8 @@ def _unplaced(
 
 
 @dataclass(frozen=True)
-class Usages:
-    """Every way to use the units of the inner levels, numbered so that numbers add where usages multiply.
+class DivisorUsages:
+    """As `Usages` of `placement`, of any units: numbered so that numbers add where the divisors that are used multiply.
 
     `factors` (usages, inner levels) are what is used of each level's units, `whole` (usages) their products. `first`
     and `second` (pairs) are all pairs that go together. The last usage is all there is.
@@ -364,13 +373,13 @@ def _prime_powers(unit: int) -> list[tuple[int, int]]:
     return [(prime, sum(unit % prime**power == 0 for power in range(1, unit.bit_length()))) for prime in primes]
 
 
-def count_pairs(units: tuple[int, ...]) -> int:
+def _count_pairs(units: tuple[int, ...]) -> int:
     """How many pairs of usages go together."""
     return math.prod(math.comb(most + 2, 2) for unit in units for _, most in _prime_powers(unit))
 
 
 @lru_cache(maxsize=16)
-def _usages(units: tuple[int, ...]) -> Usages:
+def _usages(units: tuple[int, ...]) -> DivisorUsages:
     """The usages of inner levels that join `units` units: a number has a digit for each prime of each level."""
     factors = np.ones((1, len(units)), dtype=np.int64)
     first = second = np.zeros(1, dtype=np.int64)
@@ -382,7 +391,7 @@ def _usages(units: tuple[int, ...]) -> Usages:
             second = np.add.outer(place * of_second, second).ravel()
             factors = np.tile(factors, (most + 1, 1))
             factors[:, level] *= np.repeat(prime**digit, place)
-    return Usages(factors, factors.prod(axis=1), first, second)
+    return DivisorUsages(factors, factors.prod(axis=1), first, second)
 
 
 @dataclass(frozen=True)
@@ -420,7 +429,7 @@ def _keys(*degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best_of_each(group: np.ndarray, cost: Cost) -> np.ndarray:
-    """The elements, group by group, that have both costs lower than any other of the group has."""
+    """The elements, group by group, than which no other of the group is as good or better in both costs."""
     order = np.lexsort((cost.latency, cost.comm, group))
     latencies, value = np.unique(cost.latency[order], return_inverse=True)
     value = value - group[order] * (len(latencies) + 1)  # a running minimum starts anew with each group
@@ -428,7 +437,7 @@ def _best_of_each(group: np.ndarray, cost: Cost) -> np.ndarray:
     return order[np.concatenate([[True], falls])[: len(order)]]
 
 
-def _placements(usages: Usages, first: np.ndarray, second: np.ndarray, cost: Callable) -> Placements:
+def _placements(usages: DivisorUsages, first: np.ndarray, second: np.ndarray, cost: Callable) -> Placements:
     """The best placements of degrees, (keys) each, by `cost(keys, first over levels, second over levels)`."""
     parts = []
     for keys in row_chunks(len(first), len(usages.first)):
@@ -561,15 +570,20 @@ def _search(
     configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, progress: Progress
 ) -> tuple[Strategies | None, list[str]]:
     """The fastest strategy, if any, and why there is none."""
+    shapes, gpu = given_shape(configuration, shape), configuration.gpu
+    if shape.d_model * shape.d_ff * shape.n_layers * shape.batch_tokens % n_gpus:
+        return None, [_nothing_on(n_gpus)]
     units = joined(n_gpus, tuple(level.size for level in configuration.network[:-1]))
-    pairs = count_pairs(units)
+    pairs = _count_pairs(units)
     if pairs > MOST_PAIRS:
-        return None, [
-            f"The network levels can be shared out in {pairs:,} ways, of which at most {MOST_PAIRS:,} are tried."
-        ]
-    for fits_memory in (True, False):
+        return None, [f"The network levels can be shared out in {pairs:,} ways, more than the {MOST_PAIRS:,} to try."]
+    least = memory_bytes(shapes.params, pins.dp or 1, gpu.word_bytes)
+    for fits_memory in (True, False) if least <= n_gpus * gpu.hbm_bytes else (False,):
         for choices in EVER_MORE_CHOICES:
-            placing = Placing(configuration, given_shape(configuration, shape), n_gpus, units)
+            ways = _degrees(shape, n_gpus, pins, choices).shape[1] * len(_counts(shape, pins))
+            if ways > MOST_WAYS:
+                return None, [f"The model can be split in {ways:,} ways, more than the {MOST_WAYS:,} to try."]
+            placing = Placing(configuration, shapes, n_gpus, units)
             with progress.part(ATTEMPT):
                 strategies = _unplaced(configuration, shape, n_gpus, pins, choices, progress)
                 _place_all(placing, strategies, fits_memory, progress)
@@ -670,6 +684,10 @@ def _broken_schedule(shape: Shape, dp: int | None, pp: int | None, pins: Pins) -
     return broken
 
 
+def _nothing_on(n_gpus: int, given: str = "") -> str:
+    return f"No strategy{given} splits the model and its batch evenly over {_counted(n_gpus, 'GPU')}."
+
+
 def _not_together(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins) -> list[str]:
     """Why no strategy agrees with all that is given, if the given numbers by themselves show nothing."""
 
@@ -677,22 +695,20 @@ def _not_together(configuration: Configuration, shape: Shape, n_gpus: int, pins:
         strategies = _unplaced(configuration, shape, n_gpus, pins, EVER_MORE_CHOICES[-1], Progress())
         return any(len(part) for part in strategies)
 
-    cluster = _counted(n_gpus, "GPU")
     if not possible(NOTHING_GIVEN):
-        return [f"No strategy splits the model and its batch evenly over {cluster}."]
-    given = {name: getattr(pins, name) for name, field in Pins.model_fields.items()}
-    given = {name: value for name, value in given.items() if value != Pins.model_fields[name].default}
-    said = {
-        name: f"the {value} schedule" if name == "schedule" else f"{Pins.model_fields[name].title} = {value:,}"
-        for name, value in given.items()
-    }
-    alone = [name for name, value in given.items() if not possible(Pins(**{name: value}))]
-    if alone:
-        return [
-            f"No strategy with {said[name]} splits the model and its batch evenly over {cluster}." for name in alone
-        ]
-    *first, last = said.values()
-    return [f"On {cluster}, {', '.join(first)} and {last} are each possible, but not together."]
+        return [_nothing_on(n_gpus)]
+    words = {"microbatches": "{:,} microbatches", "interleaving": "interleaving {:,}", "schedule": "the {} schedule"}
+    said, alone = [], []
+    for name in Pins.model_fields:
+        value = getattr(pins, name)
+        if value != getattr(NOTHING_GIVEN, name):
+            said.append(words.get(name, f"{name.upper()} = {{:,}}").format(value))
+            if not possible(Pins(**{name: value})):
+                alone.append(_nothing_on(n_gpus, f" with {said[-1]}"))
+    *first, last = said
+    return alone or [
+        f"On {_counted(n_gpus, 'GPU')}, {', '.join(first)} and {last} are each possible, but not together."
+    ]
 
 
 def _broken_levels(configuration: Configuration, strategy: Strategy, n_gpus: int) -> list[str]:
