@@ -74,7 +74,6 @@ PART_TERMS = {
 }
 _IN_A_SENTENCE = {
     "ideal_compute_s": "arithmetic",
-    "clock_s": "a clock below its peak",
     "padding_s": "the padding of tiles",
     "memory_s": "memory traffic on the GPU",
     "kernel_latency_s": "kernel latency (the start and end of each matmul)",
@@ -224,22 +223,26 @@ def bottleneck(parts: "pd.Series") -> str:
     Returns
     -------
     str
-        Such as "62% of the step is arithmetic; the data-parallel all-reduce is next, with 14%, then a clock below its
-        peak, with 12%."; what takes more than the arithmetic comes first.
+        Such as "62% of the step is arithmetic at peak speed, and 12% that chips cannot hold it; the data-parallel
+        all-reduce is next, with 14%, then the pipeline bubble, with 7%."; what takes more than the arithmetic comes
+        first. The sustained clock is part of the arithmetic here: nothing but another chip would change it.
     """
-    shares = (parts / parts.sum()).sort_values(ascending=False, kind="stable")
-    largest = shares.index[0]
-    arithmetic = percent(shares["ideal_compute_s"])
-    if largest == "ideal_compute_s":
-        first = f"{arithmetic} of the step is arithmetic"
-    else:
-        name, share = _IN_A_SENTENCE[largest], percent(shares[largest])
-        compared = "as much as" if share == arithmetic else "more than"
-        first = f"{name[0].upper()}{name[1:]} takes {share} of the step, {compared} the arithmetic, {arithmetic}"
-    others = shares.drop([largest, "ideal_compute_s"], errors="ignore")
+    shares = parts / parts.sum()
+    arithmetic, clock = shares["ideal_compute_s"], shares["clock_s"]
+    others = shares.drop(["ideal_compute_s", "clock_s"]).sort_values(ascending=False, kind="stable")
+    others = others[others >= LEAST_NAMED]
+    first = f"{percent(arithmetic)} of the step is arithmetic"
+    if len(others) and others.iloc[0] > arithmetic:
+        (largest, share), others = next(others.items()), others.iloc[1:]
+        name = _IN_A_SENTENCE[largest]
+        compared = "as much as" if percent(share) == percent(arithmetic) else "more than"
+        first = f"{name[0].upper()}{name[1:]} takes {percent(share)} of the step, {compared} the arithmetic, "
+        first += percent(arithmetic)
+    elif clock >= LEAST_NAMED:
+        first += f" at peak speed, and {percent(clock)} that chips cannot hold it"
     named = [
         f"{_IN_A_SENTENCE[part]}{verb}, with {percent(others[part])}"
-        for part, verb in zip(others.index[others >= LEAST_NAMED], (" is next", ""), strict=False)
+        for part, verb in zip(others.index, (" is next", ""), strict=False)
     ]
     return f"{'; '.join([first, ', then '.join(named)]) if named else first}."
 

@@ -185,15 +185,15 @@ class TestBottleneck:
 
     def test_arithmetic_binds_and_two_runners_up_are_named(self):
         assert bottleneck(self.parts(**STEP)) == (
-            "62% of the step is arithmetic; the data-parallel all-reduce is next, with 14%, then a clock below its "
-            "peak, with 12%."
+            "62% of the step is arithmetic at peak speed, and 12% that chips cannot hold it; the data-parallel "
+            "all-reduce is next, with 14%, then kernel latency (the start and end of each matmul), with 7%."
         )
 
     def test_what_takes_more_than_the_arithmetic_comes_first(self):
         parts = self.parts(**STEP | {"latency_s": 11.5})
         assert bottleneck(parts) == (
             "Network latency takes 55% of the step, more than the arithmetic, 30%; the data-parallel all-reduce is "
-            "next, with 7%, then a clock below its peak, with 6%."
+            "next, with 7%, then kernel latency (the start and end of each matmul), with 3%."
         )
 
     def test_arithmetic_is_compared_with_even_where_it_is_not_the_runner_up(self):
@@ -211,7 +211,7 @@ class TestBottleneck:
         assert bottleneck(self.parts(ideal_compute_s=1)) == "100% of the step is arithmetic."
         assert bottleneck(self.parts(ideal_compute_s=99.6, clock_s=0.4)) == "100% of the step is arithmetic."
         assert bottleneck(self.parts(ideal_compute_s=99.4, clock_s=0.6)) == (
-            "99% of the step is arithmetic; a clock below its peak is next, with 1%."
+            "99% of the step is arithmetic at peak speed, and 1% that chips cannot hold it."
         )
 
     @pytest.mark.parametrize("part", PARTS)
