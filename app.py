@@ -45,16 +45,24 @@ from model.editing import (
     with_values,
 )
 from model.form import Draft, Input, inputs, inputs_of, value_at
-from model.growth import years_reached
-from model.limits import critical_compute_curves
+from model.growth import largest_runs, limits_reached
+from model.limits import LIMITS, closed_form_walls, critical_compute_curves
 from model.money import cluster_costs
 from model.pinned import fastest_strategy
-from model.questions import LatencyWallQuestion, Questions
+from model.questions import Questions
 from model.reality import GAP, reality_breakdown, reality_check
 from model.scaling import shape_by_laws
 from model.sensitivity import IMPROVEMENTS, attainable, improvement_map, sensitivities
+from model.tables import (
+    comparable_in_words,
+    matmuls_in_words,
+    parts_table,
+    reached_in_words,
+    runs_in_words,
+    shares_in_words,
+    strategies_in_words,
+)
 from model.text import amount, dollars, duration, flop, percent, plain, quantity, scientific
-from model.text import number as in_digits
 from model.words import (
     DEGREES,
     PART_TERMS,
@@ -132,8 +140,6 @@ FACTOR = """
 """
 INVERSE = FACTOR.replace("÷", "_").replace("×", "÷").replace("_", "×")
 GAP_PART = "What the model leaves out"
-LIMIT_COLUMNS = {"Linear scaling ends": "linear_scaling_end_flop", "Latency wall": "latency_wall_flop"}
-LIMITS = tuple(LIMIT_COLUMNS)
 MOST_SHOWN = 100  # by which a limit moves, in a chart
 GENERATIONS = {"V100": "V100 SXM", "A100": "A100 SXM", "H100": "H100 SXM"}
 ALPHAS = [step / 50 for step in range(-10, 11)]
@@ -150,8 +156,8 @@ COMPARABLE = (
     "Curves are jagged, because models and clusters come in round sizes, and the first point below the threshold leaps "
     "from one width to another. What is compared here does not: at each width the best MFU of all clusters that finish "
     "in time, interpolated between widths; linear scaling ends where it would without the dips of the curve, and the "
-    "wall lies between the last width that ends in time and the next. So the numbers differ from the headline’s, within "
-    "the jags; and a faster network, memory or kernel can lower neither."
+    "wall lies between the last width that ends in time and the next. So the numbers differ from the headline’s, "
+    "within the jags; and a faster network, memory or kernel can lower neither."
 )
 
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
@@ -877,7 +883,7 @@ def shades(field: str, styles: dict[str, tuple[str, float]]) -> tuple[alt.Color,
     """Colour and opacity by the titles in a field, in one legend above the chart."""
     colours, opacities = zip(*styles.values(), strict=True)
     legend = alt.Legend(
-        title=None, orient="top", columns=alt.expr("max(2, floor(width / 190))"), labelFontSize=13, symbolType="square"
+        title=None, orient="top", columns=alt.expr("max(1, floor(width / 190))"), labelFontSize=13, symbolType="square"
     )
     scale = {"type": "ordinal", "domain": list(styles)}
     return (
@@ -936,14 +942,19 @@ def bars_chart(parts: dict[str, tuple[str, float]], rows: list[str], title: str,
         .mark_bar(size=18)
         .encode(
             alt.Y("row:O", title=None, axis=row_names(rows)),
-            alt.X("value:Q", stack=True, title=title, axis=alt.Axis(format=form, tickCount=8)),
+            alt.X(
+                "value:Q",
+                stack=True,
+                title=title,
+                axis=alt.Axis(format=form, tickCount=alt.expr("max(2, floor(width / 90))")),
+            ),
             *shades("part", parts),
             alt.Order("order:Q"),
             tooltip=tooltip("What", "Part", "Takes"),
             description="spoken:N",
         )
     )
-    return finished(alt.layer(bars), 30 * len(rows) + 130)
+    return finished(alt.layer(bars), 30 * len(rows) + 180)
 
 
 @chart
@@ -1043,7 +1054,7 @@ def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> 
     )
     asked = (
         alt.Chart(alt.NamedData("asked"))
-        .mark_rule(strokeDash=[4, 3], color="gray", aria=False)
+        .mark_rule(strokeDash=[4, 3], color="gray", clip=True, aria=False)
         .encode(alt.X("exponent_difference:Q"))
     )
     return finished(alt.layer(asked, lines, dots), 400)
@@ -1065,7 +1076,7 @@ def growth_chart(styles: Styles, ticks: list[float], first: float, last: float) 
     )
     base = alt.Chart(alt.NamedData("limits")).encode(
         colour_of(styles, None),
-        alt.Y("flop:Q"),
+        alt.Y("training_flop:Q"),
         tooltip=tooltip("Configuration", "Limit", "Training compute", "Reached"),
     )
     spans = base.mark_rule(strokeWidth=4, clip=True).encode(
@@ -1150,29 +1161,13 @@ def choose_point(curve: Curve) -> None:
     )
 
 
-def closed_form_walls(curve: Curve) -> pd.DataFrame:
-    """The two walls in closed form, of the questions' values and a curve's GPU and network, that are finite."""
-    configuration, asked = curve.configuration, state.asked.valid
+def walls_of(curve: Curve) -> pd.DataFrame:
+    """The walls in closed form that are finite, of the questions' values and a curve's GPU and network."""
+    asked, configuration = state.asked.valid, curve.configuration
     alpha = asked.critical_compute.exponent_difference
-    critical = float(critical_compute(configuration.gpu, configuration.network, alpha))
-    _, latency = wall_of(asked.latency_wall)
-    rows = [
-        (critical, f"Critical compute, closed form, α = {in_digits(alpha)}: {flop(critical)}"),
-        (float(latency), f"Latency wall, closed form: {flop(latency)}"),
-    ]
-    return pd.DataFrame([row for row in rows if math.isfinite(row[0])], columns=["training_flop", "label"])
-
-
-def wall_of(asked: LatencyWallQuestion) -> tuple[float, float]:
-    """Parameters and FLOP of the latency wall in closed form."""
-    return latency_wall(
-        asked.training_s, asked.batch_tokens, asked.n_layers, asked.latency_s, asked.tokens_per_parameter
-    )
-
-
-def shares_in_words(parts: pd.DataFrame) -> pd.DataFrame:
-    """The share of every part of every step, in words, by titles."""
-    return parts.div(parts.sum(axis=1), axis=0).rename(columns=PARTS).map(partial(percent, decimals=1))
+    walls = closed_form_walls(configuration.gpu, configuration.network, alpha, **asked.latency_wall.quantities)
+    walls = walls[walls["training_flop"] < math.inf]
+    return walls.assign(label=walls["wall"] + ", closed form: " + walls["training_flop"].map(flop))
 
 
 def stacked(parts: pd.DataFrame, **columns) -> pd.DataFrame:
@@ -1211,21 +1206,16 @@ def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
     with st.container(border=True):
         choose_point(curve)
         of_point = parts.loc[point.index[0]]
-        columns = [column for column in parts if PARTS[column] in shown]
         st.markdown(plain(bottleneck(of_point)))
         tables = st.columns([2, 3])
         with tables[0]:
             st.dataframe(
-                pd.DataFrame(
-                    {
-                        "Part of the step": list(shown),
-                        "Share": [percent(of_point[column] / of_point.sum(), 1) for column in columns],
-                        "Time": [duration(of_point[column]) for column in columns],
-                    }
-                ),
+                parts_table(of_point[[part for part in parts if PARTS[part] in shown]]),
                 hide_index=True,
+                height="content",
                 alt="Parts of the step at this point.",
             )
+            st.space("small")  # for the next table's toolbar, which a telephone shows above it
         with tables[1]:
             st.dataframe(
                 matmuls_in_words(matmul_table(curve.configuration, point.iloc[0])),
@@ -1238,32 +1228,12 @@ def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
             )
 
 
-def matmuls_in_words(table: pd.DataFrame) -> pd.DataFrame:
-    times = {
-        "Time": "time_s",
-        "Tensor cores": "tensor_core_s",
-        "HBM": "hbm_s",
-        "L2": "l2_s",
-        "Shared memory": "shared_memory_s",
-        "Latency": "latency_s",
-    }
-    return pd.DataFrame(
-        {
-            "Matmul": table["matmul"] + ", " + table["pass"],
-            "Bound by": table["bound"],
-            **{title: table[column].map(duration) for title, column in times.items()},
-            "Weights": [f"{d1:,} × {d2:,}" for d1, d2 in zip(table["d1"], table["d2"], strict=True)],
-            "Tokens": table["tokens"].map(amount),
-        }
-    )
-
-
 def levers_tab(curve: Curve) -> None:
     """What would move the limits. It takes a while to work out, and so comes after all else of the page."""
     limit = st.segmented_control(
         "Limit",
-        LIMITS,
-        default=LIMITS[0],
+        list(LIMITS),
+        default=next(iter(LIMITS)),
         required=True,
         key="limit",
         bind="query-params",
@@ -1279,7 +1249,7 @@ def levers_tab(curve: Curve) -> None:
     found = worked_out(sensitivities, curve.configuration, "Doubling and halving each quantity", bar)
     with place:
         if found is None:
-            go_on_button("sensitivities")
+            go_on_button(sensitivities.__name__)
         else:
             draw_levers(found, limit, curve)
     with map_place:
@@ -1291,136 +1261,82 @@ def levers_tab(curve: Curve) -> None:
                 help=f"Simulates {len(IMPROVEMENTS)} × {len(IMPROVEMENTS)} networks, which takes some seconds.",
             )
             return
-        found = worked_out(improvement_map, curve.configuration, "Simulating faster and slower networks", map_bar)
+        found = worked_out(improvement_map, curve.configuration, "Simulating slower and faster networks", map_bar)
         if found is None:
-            go_on_button("improvement_map")
+            go_on_button(improvement_map.__name__)
         else:
             draw_map(found, limit, curve)
-
-
-def strategies_in_words(configuration: Configuration, compared: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Strategies side by side: a column for each, a row for each thing about them."""
-    return pd.DataFrame(
-        {
-            title: {
-                "MFU": percent(row["mfu"], 1),
-                "Step": duration(row["step_s"]),
-                "Training time": duration(row["training_s"]),
-                "Memory per GPU": quantity(row["memory_per_gpu_bytes"], "B"),
-                **{kind: f"{row[column]:,}" for kind, column in DEGREES.items()},
-                "TP of d_model × d_ff": f"{row['tp_model']:,} × {row['tp_ff']:,}",
-                "Microbatches": amount(row["microbatches"]),
-                "Schedule": row["schedule"],
-                "Interleaving": amount(row["interleaving"]),
-                **{
-                    f"On {level.pop('Network level')}": " · ".join(
-                        f"{kind} {degree:,}" for kind, degree in level.items() if degree > 1
-                    )
-                    for level in degrees_by_level(configuration, row).to_dict("records")
-                },
-            }
-            for title, row in ((title, frame.iloc[0]) for title, frame in compared.items())
-        }
-    )
-
-
-def runs_in_words(checked: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "Run": checked["name"],
-            "Measured / model": checked["ratio"],
-            "Measured MFU": checked["measured_mfu"].map(percent),
-            "MFU of the model": checked["model_mfu"].map(percent),
-            "Measured step": checked["measured_step_s"].map(duration),
-            "Step of the model": checked["model_step_s"].map(duration),
-            "GPU": checked["gpu"],
-            "GPUs": checked["n_gpus"],
-            "DP": checked["dp"],
-            "TP": checked["tp"],
-            "PP": checked["pp"],
-            "Attention on top": checked["attention_share"].map(percent),
-            "Source": checked["source"],
-        }
-    )
 
 
 def go_on_button(work: str) -> None:
     st.button("Stopped. Go on", on_click=halt, args=("",), key=f"go on {work}", icon=":material/play_circle:")
 
 
-def limit_words(found: pd.DataFrame, limit: str) -> pd.Series:
-    """A limit of `model.sensitivity` in words."""
-    value = found[LIMIT_COLUMNS[limit]].map(flop)
-    if limit == LIMITS[0]:
-        value = found["above"].map({True: "", False: "≤ "}) + value
-    return (found["ends"] | ~found["above"] & (limit == LIMITS[0])).map({True: "", False: "≥ "}) + value
-
-
 def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     """The tornado chart, the quantities that move the limit most first."""
-    unchanged = found.attrs["unchanged"]
-    ratio = found[LIMIT_COLUMNS[limit]] / getattr(unchanged, LIMIT_COLUMNS[limit])
-    known = found.assign(ratio=ratio).dropna(subset="ratio")
+    column = LIMITS[limit].replace("_flop", "_ratio")
+    known = found.assign(Limit=comparable_in_words(found)[limit], ratio=found[column]).dropna(subset="ratio")
     spread = known["ratio"].map(math.log).abs().groupby(known["quantity"]).max().sort_values(ascending=False)
     names = list(spread.index)
-    shown = known["ratio"].clip(1 / MOST_SHOWN, MOST_SHOWN)
     change = known["factor"].map({2.0: "× 2", 0.5: "÷ 2"})
-    words = limit_words(known, limit)
-    levers = known.assign(
-        rank=known["quantity"].map({name: rank for rank, name in enumerate(names)}),
-        offset=(known["factor"] < 1).astype(int),
-        shown=shown,
-        one=1.0,
-        Quantity=known["quantity"],
-        Change=change,
-        Limit=words,
-        spoken=known["quantity"] + " " + change + ": " + words,
+    levers = pd.DataFrame(
+        {
+            "rank": known["quantity"].map({name: rank for rank, name in enumerate(names)}),
+            "offset": (known["factor"] < 1).astype(int),
+            "shown": known["ratio"].clip(1 / MOST_SHOWN, MOST_SHOWN),
+            "one": 1.0,
+            "Quantity": known["quantity"],
+            "Change": change,
+            "Limit": known["Limit"],
+            "spoken": known["quantity"] + " " + change + ": " + known["Limit"],
+        }
     )
-    base = limit_words(pd.DataFrame([unchanged]), limit)[0]
-    st.markdown(f"{limit}: **{base}** as it is.", help=COMPARABLE)
-    columns = ["rank", "offset", "shown", "one", "Quantity", "Change", "Limit", "spoken"]
+    unchanged = comparable_in_words(pd.DataFrame([found.attrs["unchanged"]]))[limit].iloc[0]
+    st.markdown(f"{limit}: **{unchanged}** as it is.", help=COMPARABLE)
     draw(
         "levers",
-        levers_chart(names, styles[curve.name][0], ratio_ticks(shown)),
-        {"levers": levers[columns]},
+        levers_chart(names, styles[curve.name][0], round_factors(levers["shown"])),
+        {"levers": levers},
         f"What moves the limit of {curve.name}. {limit} with each quantity doubled and halved, most first.",
     )
-    if (known["ratio"] < 1 / MOST_SHOWN).any() or (known["ratio"] > MOST_SHOWN).any():
-        st.caption(f"Bars end at a factor of {MOST_SHOWN}; point at one for its value.")
+    cut_off = (known["ratio"] != levers["shown"]).any()
     st.caption(
-        "MFU, and with it the threshold, is relative to the GPU's own peak: twice the FLOP/s with the same memory and "
-        "network is harder to keep busy."
+        "MFU, and with it the threshold, is relative to the GPU’s own peak: twice the FLOP/s on the same memory and "
+        "network are harder to keep busy. Depth changes the models too, and so the training compute of each."
+        + (f" Bars end at a factor of {MOST_SHOWN}; point at one for its value." if cut_off else "")
     )
 
 
-def ratio_ticks(ratios: pd.Series) -> list[float]:
+def round_factors(ratios: pd.Series) -> list[float]:
     """Round factors around all ratios, and at least from a half to two."""
-    steps = [sign for power in range(4) for sign in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
-    first = next((1 / step for step in steps if 1 / step <= min(ratios.min(), 0.5)), 1 / MOST_SHOWN)
-    last = next((step for step in steps if step >= max(ratios.max(), 2)), MOST_SHOWN)
-    ticks = sorted({*(step for step in steps if step <= last), *(1 / step for step in steps if 1 / step >= first)})
-    return ticks if len(ticks) <= 9 else [tick for tick in ticks if tick in (first, last) or math.log10(tick) % 1 == 0]
+    least, most = min(ratios.min(), 1 / 2) * 1.001, max(ratios.max(), 2) * 0.999
+    steps = [digit * 10.0**power for power in range(-3, 3) for digit in (1, 2, 5)]
+    first = max(index for index, step in enumerate(steps) if step <= least)
+    last = min(index for index, step in enumerate(steps) if step >= most)
+    ticks = steps[first : last + 1]
+    return (
+        ticks
+        if len(ticks) <= 9
+        else [tick for tick in ticks if f"{tick:e}"[0] == "1" or tick in ticks[:: len(ticks) - 1]]
+    )
 
 
 def draw_map(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     """The map of a limit over bandwidth and latency."""
-    column = LIMIT_COLUMNS[limit]
-    known = found.dropna(subset=column)
-    times = {factor: f"× {factor:.3g}" if factor >= 1 else f"÷ {1 / factor:.3g}" for factor in IMPROVEMENTS}
-    by = {factor: f"÷ {factor:.3g}" if factor >= 1 else f"× {1 / factor:.3g}" for factor in IMPROVEMENTS}
-    words = {
-        "Bandwidth": known["bandwidth_factor"].map(times),
-        "Latency": known["latency_factor"].map(by),
-        **{title: limit_words(known, title) for title in LIMITS},
-    }
-    cells = known[["bandwidth_factor", "latency_factor"]].assign(
-        flop=known[column],
-        **words,
-        spoken="Bandwidth " + words["Bandwidth"] + ", latency " + words["Latency"] + ": " + words[limit],
+    known = found.assign(**comparable_in_words(found)).dropna(subset=LIMITS[limit])
+    times, by = (
+        {factor: f"{sign} {factor:.3g}" if factor >= 1 else f"{other} {1 / factor:.3g}" for factor in IMPROVEMENTS}
+        for sign, other in ("×÷", "÷×")
     )
+    cells = known.assign(
+        flop=known[LIMITS[limit]],
+        Bandwidth=known["bandwidth_factor"].map(times),
+        Latency=known["latency_factor"].map(by),
+    )
+    cells["spoken"] = "Bandwidth " + cells["Bandwidth"] + ", latency " + cells["Latency"] + ": " + cells[limit]
     draw(
         "map",
-        map_chart(decades(known[column])),
+        map_chart(decades(cells["flop"])),
         {"cells": cells, "here": pd.DataFrame({"bandwidth_factor": [1.0], "latency_factor": [1.0]})},
         f"{limit} of {curve.name} over better networks. Bandwidth against latency, by colour.",
     )
@@ -1436,20 +1352,19 @@ def forms_tab(curve: Curve) -> None:
     with st.container(border=True):
         st.markdown("**Latency wall.** Steps follow one another, and so do the layers of each step.")
         ask(*questions_of("latency_wall"))
-        params, training_flop = wall_of(asked.latency_wall)
+        quantities = asked.latency_wall.quantities
+        params, training_flop = latency_wall(**quantities)
         metrics = st.grid(2, min_column_width=200)
         metrics.metric("Largest model", f"{scientific(params, 3)} parameters")
         metrics.metric("Its training", flop(training_flop, 3))
-        wall = asked.latency_wall
+        time_s, batch, depth, latency_s, tokens = map(tex, quantities.values())
         st.markdown(
             "A layer has two matmuls forward and two backward that wait for one another, each for the latency of a "
-            "matmul and the message after it. So a step takes 4 · layers · latency at least, a run of "
-            "parameters · tokens per parameter / batch steps fits into the training time up to\n\n"
-            r"$$N = \frac{T \cdot B}{4 \cdot r \cdot L \cdot t} = \frac{"
-            + rf"{tex(wall.training_s)} \cdot {tex(wall.batch_tokens)}}}{{4 \cdot {tex(wall.tokens_per_parameter)} \cdot "
-            + rf"{tex(wall.n_layers)} \cdot {tex(wall.latency_s)}}} = {tex(params)}$$"
-            + "\n\nparameters, and takes "
-            + rf"$C = 6 \cdot r \cdot N^2 = {tex(training_flop)}$ FLOP."
+            "matmul and the message after it. So each of the *L* layers adds at least four latencies *t* to a step, "
+            "and the *N · r* tokens of the run, in batches of *B*, fit into its time *T* if *N* is at most\n\n"
+            r"$$\frac{T \cdot B}{4 \cdot r \cdot L \cdot t} = "
+            rf"\frac{{{time_s} \cdot {batch}}}{{4 \cdot {tokens} \cdot {depth} \cdot {latency_s}}} = {tex(params)}$$"
+            f"\n\nparameters, whose training takes $C = 6 \\cdot r \\cdot N^2 = {tex(training_flop)}$ FLOP."
         )
         st.caption(
             "The simulation's wall is lower or higher as its depth and batch are those of the scaling laws, and as a "
@@ -1464,9 +1379,9 @@ def forms_tab(curve: Curve) -> None:
         metrics = st.grid(2, min_column_width=200)
         critical = critical_compute(configuration.gpu, configuration.network, alpha)
         metrics.metric(f"Critical compute of {plain(curve.name)}", flop(float(critical), 3))
-        metrics.metric("Latency alone allows", flop(float(latency_limit(alpha)), 3))
+        metrics.metric("Latency alone allows", flop(float(latency_limit(alpha, asked.latency_wall.latency_s)), 3))
         generations = {name: hardware[entry] for name, entry in GENERATIONS.items()}
-        curves = critical_compute_curves(generations, ALPHAS)
+        curves = critical_compute_curves(generations, ALPHAS, asked.latency_wall.latency_s)
         names = list(curves["curve"].unique())
         points = curves.assign(
             line=curves["curve"].map(keys_of(names)),
@@ -1505,26 +1420,19 @@ def defaults_button(question: str) -> None:
 
 def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point: pd.DataFrame, ticks) -> None:
     """When limits are reached, and what clusters cost."""
-    growth = state.asked.valid.growth
+    growth = state.asked.valid.growth.model_dump()
     with st.container(border=True):
         st.markdown("**When the largest training runs reach each limit**, if they go on growing as they did")
         ask(*questions_of("growth"))
-        rates = {"start_year": growth.start_year, "slow_growth": growth.slow_growth, "fast_growth": growth.fast_growth}
-        reached = {
-            title: years_reached(limits[column], growth.start_flop, **rates) for title, column in LIMIT_COLUMNS.items()
-        }
-        in_words = {
-            title: [years_in_words(*pair) for pair in zip(*years, strict=True)] for title, years in reached.items()
-        }
-        draw_growth(limits, reached, in_words)
-        table = {"Configuration": limits["configuration"]}
-        for title in LIMITS:
-            table |= {title: limits[title], f"{title}: reached": in_words[title]}
-        st.dataframe(pd.DataFrame(table), hide_index=True, alt="The years in which each limit is reached.")
+        reached = limits_reached(limits, **growth)
+        draw_growth(limits, reached)
+        st.dataframe(
+            reached_in_words(limits, reached), hide_index=True, alt="The years in which each limit is reached."
+        )
         st.caption(
-            "Grey: the largest runs, from slow to fast growth. ◆ where linear scaling ends, ❙ the latency wall, each with "
-            "its span of years. ≥: the curve ends before its wall. Growth of 4–5 times a year is what Epoch AI found for "
-            "2010 to 2024."
+            "Grey: the largest runs, from slow to fast growth. ◆ where linear scaling ends, ❙ the latency wall, each "
+            "with its span of years. ≥: the curve ends before its wall. Growth of 4–5 times a year is what Epoch AI "
+            "found for 2010 to 2024."
         )
         defaults_button("growth")
     with st.container(border=True):
@@ -1548,49 +1456,35 @@ def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point
             )
         guessed = [info for info in ("price_usd", "power_w") if info in curve.configuration.gpu.guesses]
         st.caption(
-            "Of the GPUs alone, at board power: servers, network, cooling and spares come on top, and GPUs that wait take "
-            "less." + (" The price is a guess." if "price_usd" in guessed else "")
+            "Of the GPUs alone, at board power: servers, network, cooling and spares come on top, and GPUs that wait "
+            "take less." + (" The price is a guess." if "price_usd" in guessed else "")
         )
 
 
-def draw_growth(limits: pd.DataFrame, reached: dict, in_words: dict[str, list[str]]) -> None:
+def draw_growth(limits: pd.DataFrame, reached: pd.DataFrame) -> None:
     """The cone of the largest runs, and the limits in it."""
-    growth = state.asked.valid.growth
-    long = pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "line": limits["line"],
-                    "flop": limits[LIMIT_COLUMNS[title]],
-                    "earliest": years.earliest,
-                    "latest": years.latest,
-                    "middle": (years.earliest + years.latest) / 2,
-                    "wall": title == LIMITS[1],
-                    "Configuration": limits["configuration"],
-                    "Limit": title,
-                    "Training compute": limits[title],
-                    "Reached": in_words[title],
-                }
-            )
-            for title, years in reached.items()
-        ]
-    ).dropna(subset="flop")
-    long["spoken"] = long["Configuration"] + ", " + long["Limit"] + ": " + long["Reached"]
-    first = math.floor(min(growth.start_year, long["earliest"].min()))
-    last = max(math.ceil(min(long["latest"].max(), growth.start_year + MOST_YEARS)), first + 2)
-    years = pd.Series([float(year) for year in range(first, last + 1)])
-    slow, fast = (
-        growth.start_flop * rate ** (years - growth.start_year)
-        for rate in sorted((growth.slow_growth, growth.fast_growth))
+    growth = state.asked.valid.growth.model_dump()
+    known = reached.dropna(subset="training_flop")
+    marks = known.assign(
+        line=known["configuration"].map(limits.set_index("configuration")["line"]),
+        middle=(known["earliest"] + known["latest"]) / 2,
+        wall=known["limit"] == next(reversed(LIMITS)),
+        Configuration=known["configuration"],
+        Limit=known["limit"],
+        Reached=[years_in_words(*years) for years in zip(known["earliest"], known["latest"], strict=True)],
+        **{"Training compute": known["training_flop"].map(flop)},
     )
-    ticks = decades(long["flop"], pd.Series([growth.start_flop]))
-    inside = pd.DataFrame(
-        {"year": years, "slow": slow.clip(ticks[0], ticks[-1]), "fast": fast.clip(ticks[0], ticks[-1])}
-    )
+    marks["spoken"] = marks["Configuration"] + ", " + marks["Limit"] + ": " + marks["Reached"]
+    start = growth["start_year"]
+    first = math.floor(max(min(start, marks["earliest"].min()), start - MOST_YEARS))
+    last = math.ceil(max(min(marks["latest"].max(), start + MOST_YEARS), first + 2))
+    ticks = decades(marks["training_flop"], pd.Series([growth["start_flop"]]))
+    cone = largest_runs(range(first, last + 1), **growth)
+    cone[["slow", "fast"]] = cone[["slow", "fast"]].clip(ticks[0], ticks[-1])
     draw(
         "growth",
         growth_chart(styles_drawn, ticks, first, last),
-        {"cone": inside, "limits": long},
+        {"cone": cone, "limits": marks},
         "The largest training runs of the years to come. The cone of slow to fast growth, and when it reaches limits.",
     )
 
@@ -1677,6 +1571,8 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
             return
         st.dataframe(
             strategies_in_words(curve.configuration, compared),
+            hide_index=True,
+            height="content",
             alt="Your strategy beside the best for the same model and cluster.",
         )
         parts = {title: step_breakdown(curve.configuration, each) for title, each in compared.items()}
@@ -1687,7 +1583,7 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
         long["spoken"] = long["What"] + ", " + long["Part"] + ": " + long["Takes"]
         draw(
             "strategies",
-            bars_chart(shown, list(compared), "Time of a step (s)", "~s"),
+            bars_chart(shown, list(compared), "Time of a step (s)", "~g"),
             {"parts": long.rename(columns={"seconds": "value"})},
             "Where a step of your strategy and of the best spends its time. Parts, stacked, in seconds.",
         )
@@ -1729,6 +1625,7 @@ def reality_tab() -> None:
             column_config={
                 "Measured / model": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
             },
+            height="content",
             alt="Published training runs beside the model.",
         )
     with st.container(border=True):
@@ -1751,7 +1648,7 @@ def reality_tab() -> None:
             "gap",
             bars_chart(drawn, names, "Share of the measured step", "%"),
             {"parts": long},
-            "Where the measured step of published runs went. Parts of the model's step, and the gap to what was measured.",
+            "Where the measured step of published runs went. Parts of the model's step, and the gap to what it took.",
         )
         st.markdown("**What the gap is made of**\n" + "\n".join(f"- {plain(reason)}" for reason in GAP))
         beaten = list(checked["name"][checked["ratio"] > 1])
@@ -1973,7 +1870,7 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
                 "label": [f"Peak sustained, {percent(peak)}", f"Threshold, {threshold}% of it"],
             }
         )
-        walls = closed_form_walls(reference) if state.walls else pd.DataFrame(columns=["training_flop", "label"])
+        walls = walls_of(reference).iloc[: None if state.walls else 0]
         ticks = decades(results["training_flop"], *([walls["training_flop"]] if len(walls) else []))
         draw(
             "utilization",

@@ -1,8 +1,13 @@
 """When the largest training runs reach a limit, if they go on growing."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from model.limits import LIMITS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Years(NamedTuple):
@@ -47,3 +52,63 @@ def years_reached(training_flop, start_flop, start_year, slow_growth, fast_growt
     e_folds = np.log(np.asarray(training_flop) / start_flop)
     slow, fast = (start_year + e_folds / np.log(growth) for growth in (slow_growth, fast_growth))
     return Years(np.minimum(slow, fast), np.maximum(slow, fast))
+
+
+def limits_reached(
+    limits: "pd.DataFrame", start_flop: float, start_year: float, slow_growth: float, fast_growth: float
+) -> "pd.DataFrame":
+    """When each limit of each configuration is reached.
+
+    Parameters
+    ----------
+    limits : DataFrame
+        As `training_limits` gives them.
+    start_flop, start_year, slow_growth, fast_growth : float
+        As in `years_reached`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each limit of `LIMITS` and, within it, each configuration, in order: limit (its title), configuration,
+        training_flop, earliest and latest (years; missing where the limit is).
+    """
+    import pandas as pd
+
+    def rows(title: str, column: str) -> "pd.DataFrame":
+        years = years_reached(limits[column].to_numpy(), start_flop, start_year, slow_growth, fast_growth)
+        return pd.DataFrame(
+            {
+                "limit": title,
+                "configuration": limits["configuration"],
+                "training_flop": limits[column],
+                **years._asdict(),
+            }
+        )
+
+    return pd.concat([rows(*limit) for limit in LIMITS.items()], ignore_index=True)
+
+
+def largest_runs(years, start_flop: float, start_year: float, slow_growth: float, fast_growth: float) -> "pd.DataFrame":
+    """The largest training runs of years, between slow and fast growth.
+
+    Parameters
+    ----------
+    years : array_like
+    start_flop, start_year, slow_growth, fast_growth : float
+        As in `years_reached`.
+
+    Returns
+    -------
+    DataFrame
+        A row per year: year, slow and fast (FLOP).
+
+    Examples
+    --------
+    >>> largest_runs([2024, 2026], start_flop=5e25, start_year=2024, slow_growth=4, fast_growth=5).fast.tolist()
+    [5e+25, 1.25e+27]
+    """
+    import pandas as pd
+
+    year = np.asarray(years, dtype=float)
+    slow, fast = (start_flop * growth ** (year - start_year) for growth in (slow_growth, fast_growth))
+    return pd.DataFrame({"year": year, "slow": slow, "fast": fast})

@@ -10,6 +10,7 @@ from model.configuration import FLOP_REFERENCE, Gpu, Hardware, NetworkLevel
 if TYPE_CHECKING:
     import pandas as pd
 
+LIMITS = {"Linear scaling ends": "linear_scaling_end_flop", "Latency wall": "latency_wall_flop"}  # columns by titles
 AT_THE_END = ("params", "n_gpus", "dp", "tp", "pp", "ep", "mfu")
 
 # The articles' arithmetic, which rounds differently from the simulation.
@@ -140,6 +141,30 @@ def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_diffe
     return 2 * (tokens**2 / 960) ** (1 / (1 - 2 * alpha))
 
 
+def closed_form_walls(
+    gpu: Gpu,
+    network: tuple[NetworkLevel, ...],
+    exponent_difference: float,
+    training_s: float,
+    batch_tokens: float,
+    n_layers: float,
+    latency_s: float,
+    tokens_per_parameter: float,
+) -> "pd.DataFrame":
+    """Both walls in closed form, to compare a curve with: the arguments are those of the formulas.
+
+    Returns
+    -------
+    DataFrame
+        wall ("Critical compute" and "Latency wall") and training_flop in FLOP, infinite where nothing stops growth.
+    """
+    import pandas as pd
+
+    critical = critical_compute(gpu, network, exponent_difference)
+    _, latency = latency_wall(training_s, batch_tokens, n_layers, latency_s, tokens_per_parameter)
+    return pd.DataFrame({"wall": ["Critical compute", "Latency wall"], "training_flop": [float(critical), latency]})
+
+
 def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
     """Training FLOP that latency alone allows in three months, in closed form (same source as `critical_compute`).
 
@@ -159,7 +184,9 @@ def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
     return 2 * (3 / 320 * (batch_over_depth * QUARTER_S / latency_s) ** 2) ** (1 / (1 - 2 * alpha))
 
 
-def critical_compute_curves(hardware: Mapping[str, Hardware], exponent_differences) -> "pd.DataFrame":
+def critical_compute_curves(
+    hardware: Mapping[str, Hardware], exponent_differences, latency_s: float = KERNEL_AND_NETWORK_S
+) -> "pd.DataFrame":
     """The closed forms against α, one curve after the other: where each hardware, and where latency, stops growth.
 
     Parameters
@@ -168,6 +195,8 @@ def critical_compute_curves(hardware: Mapping[str, Hardware], exponent_differenc
         By the names of their curves.
     exponent_differences : array_like, of one dimension
         α, as in `critical_compute`.
+    latency_s : float
+        As in `latency_limit`.
 
     Returns
     -------
@@ -185,7 +214,7 @@ def critical_compute_curves(hardware: Mapping[str, Hardware], exponent_differenc
     import pandas as pd
 
     curves = {name: critical_compute(each.gpu, each.network, exponent_differences) for name, each in hardware.items()}
-    curves |= {LATENCY: latency_limit(exponent_differences)}
+    curves |= {LATENCY: latency_limit(exponent_differences, latency_s)}
     return pd.concat(
         [
             pd.DataFrame({"curve": name, "exponent_difference": exponent_differences, "training_flop": training_flop})

@@ -18,9 +18,10 @@ class LatencyWallQuestion(Schema):
     )
 
     @property
-    def training_s(self) -> float:
-        """Training time in s."""
-        return self.training_months / 12 * SECONDS_PER_YEAR
+    def quantities(self) -> dict[str, float]:
+        """The arguments of `latency_wall`."""
+        training_s = self.training_months / 12 * SECONDS_PER_YEAR
+        return {"training_s": training_s, **self.model_dump(exclude={"training_months"})}
 
 
 class CriticalComputeQuestion(Schema):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from model.configuration import Configuration, Gpu
 from model.form import guessable
+from model.limits import LIMITS
 from model.money import capital_cost_usd
 from model.text import MISSING, amount, degrees_in_words, dollars, duration, flop, percent, quantity, scientific
 
@@ -146,11 +147,8 @@ def described_limits(
         at_the_wall=ends_at_wall,
         above=above,
         cost_usd=cost,
-        **{
-            "Linear scaling ends": marks[0] + limits["linear_scaling_end_flop"].map(flop),
-            "Latency wall": marks[1] + limits["latency_wall_flop"].map(flop),
-            "Cost of GPUs": (guessed & cost.notna()).map({True: "≈ ", False: ""}) + cost.map(dollars),
-        },
+        **{title: mark + limits[column].map(flop) for (title, column), mark in zip(LIMITS.items(), marks, strict=True)},
+        **{"Cost of GPUs": (guessed & cost.notna()).map({True: "≈ ", False: ""}) + cost.map(dollars)},
     )
 
 

@@ -1,0 +1,155 @@
+"""Results as tables for people: numbers in words, a column or a row for each thing that a reader looks up."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from model.configuration import Configuration
+from model.limits import LIMITS
+from model.text import amount, duration, flop, percent, quantity
+from model.words import DEGREES, PARTS, degrees_by_level, years_in_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TIMES_OF_MATMULS = {
+    "Time": "time_s",
+    "Tensor cores": "tensor_core_s",
+    "HBM": "hbm_s",
+    "L2": "l2_s",
+    "Shared memory": "shared_memory_s",
+    "Latency": "latency_s",
+}
+
+
+def shares_in_words(parts: "pd.DataFrame") -> "pd.DataFrame":
+    """The share of every part of every step of `step_breakdown`, by the titles of the parts."""
+    return parts.div(parts.sum(axis=1), axis=0).rename(columns=PARTS).map(partial(percent, decimals=1))
+
+
+def parts_table(parts: "pd.Series") -> "pd.DataFrame":
+    """The parts of one step: a row of `step_breakdown`, or those of its parts that are to be shown."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "Part of the step": parts.index.map(PARTS),
+            "Share": [percent(part / parts.sum(), 1) for part in parts],
+            "Time": [duration(part) for part in parts],
+        }
+    )
+
+
+def matmuls_in_words(matmuls: "pd.DataFrame") -> "pd.DataFrame":
+    """What `matmul_table` says, a row for each matmul."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "Matmul": matmuls["matmul"] + ", " + matmuls["pass"],
+            "Bound by": matmuls["bound"],
+            **{title: matmuls[column].map(duration) for title, column in _TIMES_OF_MATMULS.items()},
+            "Weights": [f"{d1:,} × {d2:,}" for d1, d2 in zip(matmuls["d1"], matmuls["d2"], strict=True)],
+            "Tokens": matmuls["tokens"].map(amount),
+        }
+    )
+
+
+def strategies_in_words(configuration: Configuration, compared: Mapping[str, "pd.DataFrame"]) -> "pd.DataFrame":
+    """Strategies side by side.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    compared : dict of DataFrame
+        Frames of `fastest_strategy` with one row, by the titles of their columns in the table.
+
+    Returns
+    -------
+    DataFrame
+        A row for each thing about them, which the column " " names.
+    """
+    import pandas as pd
+
+    described = {title: _strategy(configuration, frame.iloc[0]) for title, frame in compared.items()}
+    table = pd.DataFrame(described)
+    table.insert(0, " ", table.index)
+    return table.reset_index(drop=True)
+
+
+def _strategy(configuration: Configuration, row: "pd.Series") -> dict[str, str]:
+    levels = degrees_by_level(configuration, row).to_dict("records")
+    return {
+        "MFU": percent(row["mfu"], 1),
+        "Step": duration(row["step_s"]),
+        "Training time": duration(row["training_s"]),
+        "Memory per GPU": quantity(row["memory_per_gpu_bytes"], "B"),
+        **{kind: f"{row[column]:,}" for kind, column in DEGREES.items()},
+        "Microbatches": f"{row['microbatches']:,}",
+        "Schedule": row["schedule"],
+        "Interleaving": f"{row['interleaving']:,}",
+        **{f"{level.pop('Network level')} (level {i})": _used(level) for i, level in enumerate(levels, start=1)},
+    }
+
+
+def _used(degrees: Mapping[str, int]) -> str:
+    """The degrees that are more than one, in words."""
+    return " · ".join(f"{kind} {degree:,}" for kind, degree in degrees.items() if degree > 1) or "one GPU"
+
+
+def runs_in_words(checked: "pd.DataFrame") -> "pd.DataFrame":
+    """What `reality_check` says, a row for each run; "Measured / model" stays a share."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "Run": checked["name"],
+            "Measured / model": checked["ratio"],
+            "Measured MFU": checked["measured_mfu"].map(percent),
+            "MFU of the model": checked["model_mfu"].map(percent),
+            "Measured step": checked["measured_step_s"].map(duration),
+            "Step of the model": checked["model_step_s"].map(duration),
+            "GPU": checked["gpu"],
+            "GPUs": checked["n_gpus"].map(amount),
+            **{kind: checked[kind.lower()] for kind in ("DP", "TP", "PP")},
+            "Attention on top": checked["attention_share"].map(percent),
+            "Source": checked["source"],
+        }
+    )
+
+
+def comparable_in_words(found: "pd.DataFrame") -> "pd.DataFrame":
+    """Both limits of each row of `sensitivities` or `improvement_map`, with ≤ and ≥ where only a bound is known."""
+    import pandas as pd
+
+    below = found["above"].map({True: "", False: "≤ "})
+    beyond = found["ends"].map({True: "", False: "≥ "})
+    end, wall = (found[column].map(flop) for column in LIMITS.values())
+    return pd.DataFrame(dict(zip(LIMITS, (below.where(~found["above"], beyond) + end, beyond + wall), strict=True)))
+
+
+def reached_in_words(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.DataFrame":
+    """When each configuration's limits are reached.
+
+    Parameters
+    ----------
+    limits : DataFrame
+        As `described_limits` gives them.
+    reached : DataFrame
+        As `limits_reached` gives it for them.
+
+    Returns
+    -------
+    DataFrame
+        A row per configuration: both limits, and the years of each.
+    """
+    import pandas as pd
+
+    columns = {"Configuration": limits["configuration"]}
+    for title in LIMITS:
+        years = reached[reached["limit"] == title]
+        columns[title] = limits[title]
+        columns[f"{title} in"] = [
+            years_in_words(*each) for each in zip(years["earliest"], years["latest"], strict=True)
+        ]
+    return pd.DataFrame(columns)
