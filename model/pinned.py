@@ -333,7 +333,7 @@ def _unplaced(
         first = np.searchsorted(split_tp, tp)
         case, number = _repeated((np.searchsorted(split_tp, tp, side="right") - first)[row])
         row, split = row[case], first[row[case]] + number
-        order = np.lexsort((microbatches[case], zero_bubble[case], tp_ff[split], row))
+        order = np.lexsort((microbatches[case], zero_bubble[case], tp_ff[split], pp[row], tp[row]))
         row, split, case = row[order], split[order], case[order]
         yield Strategies(
             *(degree[:, None].astype(float) for degree in (dp[row], tp_model[split], tp_ff[split], pp[row], ep[row])),

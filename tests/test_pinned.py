@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_invariants import DEGREES, H100, HARDWARE, NINE_EXPERTS_ON_FOUR_LEVELS, variant
-from test_oracle import TIE, approx, comm, degrees, examples, machines, pinned
+from test_oracle import TIE, approx, comm, examples, machines, pinned
 from test_simulation_progress import Stopped, stop_at
 
 from model import Configuration, Shape, Strategy, evaluate, load_presets, simulate
 from model.configuration import Pins
-from model.pinned import broken_constraints, fastest_strategy, memory_per_gpu_bytes
+from model.pinned import Choices, _splits, broken_constraints, fastest_strategy, memory_per_gpu_bytes
 
 ENDLESS = 1e18  # bytes of memory
 GPT3 = Shape(d_model=12288, d_ff=49152, n_layers=96, batch_tokens=2**22)
@@ -155,7 +155,7 @@ def assert_finds_what_brute_force_finds(configuration: Configuration, shape: Sha
     assert row["step_s"] == approx(parts["step_s"])
     assert oracle.evaluate(configuration, shape, ours)["step_s"] == approx(row["step_s"])
     assert comm(row) == pytest.approx(comm(parts), rel=TIE, abs=1e-12 * row["step_s"])
-    assert degrees(ours) == degrees(best)
+    assert oracle.order(ours) == oracle.order(best)
 
     found = pins_of(ours)
     default = Pins()
@@ -262,12 +262,40 @@ def test_tp_that_cannot_be_split_near_its_root_is_split_elsewhere():
     assert (row["tp_model"], row["tp_ff"]) == (1, 17)
 
 
+def test_splits_near_the_root_are_the_specifications():
+    """If this fails, TP 18 is split with TP_ff 18, beyond 4 · isqrt(18) = 16, or 2 is not tried for TP 8."""
+    shape = Shape(d_model=720720, d_ff=720720, n_layers=1, batch_tokens=1)
+    expected = [
+        (tp, tp // ff, ff)
+        for tp in oracle.divisors(720720)
+        for ff in oracle.divisors(tp)
+        if math.isqrt(tp) <= ff <= 4 * math.isqrt(tp)
+    ]
+    found = [split for split in _splits(shape, 720720, Choices()).T.tolist() if split[0] <= 720720]
+    assert [tuple(split) for split in found if 720720 % split[0] == 0] == expected
+
+
 def test_ep_is_what_the_given_degrees_leave():
     """If this fails, DP 16 on 16 GPUs is refused because a free EP would have been 8; or a given EP of 2 is."""
     row = fastest_strategy(IN_TIME, EIGHT_EXPERTS, 16, Pins(dp=16)).iloc[0]
     assert (row["dp"], row["ep"]) == (16, 1)
     assert fastest_strategy(IN_TIME, EIGHT_EXPERTS, 64, Pins(ep=2))["ep"].tolist() == [2]
     assert fastest_strategy(IN_TIME, EIGHT_EXPERTS, 64)["ep"].tolist() == [8]
+
+
+def test_a_free_ep_is_the_papers_even_where_another_is_faster():
+    """If this fails, the free search is no more the paper's, whose EP is the greatest common divisor.
+
+    Over slow links, two pipeline stages with one interface between them beat experts that half of the tokens travel to.
+    """
+    slow = {"name": "Cluster", "bandwidth": 1e9, "latency_s": 1e-6}
+    exposed = {"overlap_pp": False, "interleaving": False}
+    configuration = variant(H100, network=[slow], assumptions=exposed)
+    free, pipeline = (
+        fastest_strategy(configuration, EIGHT_EXPERTS, 16, pins).iloc[0] for pins in (Pins(dp=8), Pins(dp=8, ep=1))
+    )
+    assert (free["ep"], pipeline["ep"], pipeline["pp"]) == (2, 1, 2)
+    assert pipeline["step_s"] < free["step_s"]
 
 
 def test_more_microbatches_are_tried_where_fewer_need_too_much_memory():
