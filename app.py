@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial, wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import altair as alt
@@ -150,7 +151,7 @@ COSTS = {
 }
 COST_AXES = {"Cost of GPUs": "Cost of GPUs (US$)", "Power": "Power (W)", "Energy": "Energy (J)"}
 MOST_YEARS = 60  # from the start, that a chart shows
-PINNED = ["dp", "tp", "pp", "ep", "microbatches", "interleaving", "schedule"]
+ANY_PIN = dict.fromkeys(Pins.model_fields, "fastest")
 COSTS_HELP = "Price and power of a GPU are inputs, under GPU at the left; known ones are filled in."
 COMPARABLE = (
     "Curves are jagged, because models and clusters come in round sizes, and the first point below the threshold leaps "
@@ -451,8 +452,11 @@ def complain(problem: str) -> None:
     st.error(plain(problem[:1].upper() + problem[1:]), icon=":material/error:")
 
 
-def control(item: Input, draft: Draft, problems: Mapping[str, str], key: str, act, *arguments) -> None:
-    """The widget of one input, and below it what is wrong with its value; a change calls `act` with the arguments."""
+def control(item: Input, draft: Draft, problems: Mapping[str, str], key: str, act, *arguments, empty: str = "") -> None:
+    """The widget of one input, and below it what is wrong with its value; a change calls `act` with the arguments.
+
+    `empty` is what stands in an empty input, as what it then means.
+    """
     written = item.written(value_at(draft, item.path))
     if key in state and item.read(state[key]) != item.read(written):
         state[key] = written
@@ -475,7 +479,7 @@ def control(item: Input, draft: Draft, problems: Mapping[str, str], key: str, ac
     elif item.kind == "texts":
         st.text_area(value=written, **common)
     else:
-        st.text_input(value=written, **common)
+        st.text_input(value=written, placeholder=empty or None, **common)
     if item.formula:
         st.caption(plain(item.formula))
     if item.location in problems:
@@ -493,13 +497,14 @@ def questions_of(name: str) -> Iterator[Input]:
     return (item for item in inputs_of(Questions, state.asked.draft) if item.path[0] == name)
 
 
-def ask(*items: Input, width: int = 150) -> None:
-    """The widgets of questions, side by side."""
+def ask(*items: Input, width: int = 150, empty: Mapping[str, str] = MappingProxyType({})) -> None:
+    """The widgets of questions, side by side; `empty` says what they mean when nothing is in them, by field."""
     cells = st.grid(len(items), min_column_width=width)
     for item in items:
         key = f"asked {item.location}"
         with cells.cell():
-            control(item, state.asked.draft, state.asked.problems, key, answer, item, key)
+            meaning = empty.get(item.path[-1], "")
+            control(item, state.asked.draft, state.asked.problems, key, answer, item, key, empty=meaning)
 
 
 def editor(title: str, number: int, entry: Entry) -> None:
@@ -676,15 +681,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
     labels = across.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=13).encode(
         text="label:N", description="label:N", x=alt.value(alt.expr("width"))
     )
-    walls = alt.Chart(alt.NamedData("walls")).encode(alt.X("training_flop:Q"), colour_of(styles))
-    wall_rules = walls.mark_rule(strokeDash=[8, 4], strokeWidth=1.5, aria=False)
-    wall_names = walls.mark_text(align="right", baseline="bottom", dx=-4, angle=270, dy=-3, fontSize=12).encode(
-        text="label:N", description="label:N", y=alt.value(0)
-    )
-    layers = [
-        *(rules, labels, *known_model_marks(), wall_rules, wall_names),
-        *(lines, diamonds.encode(**at), ring.encode(**at)),
-    ]
+    layers = [rules, labels, *known_model_marks(), *wall_marks(styles), lines, diamonds.encode(**at), ring.encode(**at)]
     return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460)
 
 
@@ -709,6 +706,20 @@ def ends_of(limits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
             "above": limits["above"] & limits["linear_scaling_end_flop"].notna(),
         }
     )
+
+
+def wall_marks(styles: Styles) -> list[alt.Chart]:
+    """Lines across the chart where the closed forms have walls, each named on a line of its own."""
+    at = alt.Chart(alt.NamedData("walls")).encode(
+        alt.X("training_flop:Q"), colour_of(styles), tooltip=tooltip("Wall in closed form", "Training compute")
+    )
+    names = [
+        at.transform_filter(f"datum.side === '{side}'")
+        .mark_text(align=side, dx=dx, baseline="middle", fontSize=12)
+        .encode(alt.Y(value=alt.expr("datum.fall")), text="wall:N", description="spoken:N")
+        for side, dx in (("left", 5), ("right", -5))
+    ]
+    return [at.mark_rule(strokeDash=[8, 4], strokeWidth=1.5, aria=False), *names]
 
 
 def known_model_marks() -> list[alt.Chart]:
@@ -1166,8 +1177,20 @@ def walls_of(curve: Curve) -> pd.DataFrame:
     asked, configuration = state.asked.valid, curve.configuration
     alpha = asked.critical_compute.exponent_difference
     walls = closed_form_walls(configuration.gpu, configuration.network, alpha, **asked.latency_wall.quantities)
-    walls = walls[walls["training_flop"] < math.inf]
-    return walls.assign(label=walls["wall"] + ", closed form: " + walls["training_flop"].map(flop))
+    return walls[walls["training_flop"] < math.inf]
+
+
+def walls_in_sight(walls: pd.DataFrame, ticks: list[float], line: str) -> pd.DataFrame:
+    """Walls with where their names stand on an axis and what their tooltips say."""
+    late = walls["training_flop"] > (ticks[0] * ticks[-1]) ** 0.5
+    words = walls["training_flop"].map(flop)
+    return walls.assign(
+        line=line,
+        side=late.map({False: "left", True: "right"}),
+        fall=8 + 16 * walls.index,
+        spoken=walls["wall"] + " in closed form: " + words,
+        **{"Wall in closed form": walls["wall"], "Training compute": words},
+    )
 
 
 def stacked(parts: pd.DataFrame, **columns) -> pd.DataFrame:
@@ -1524,24 +1547,26 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
     asked, row = state.asked.valid.strategy, point.iloc[0]
     with st.container(border=True):
         choose_point(curve)
+        n_gpus = asked.n_gpus or int(row["n_gpus"])
+        pins = Pins(**{name: getattr(asked, name) for name in Pins.model_fields})
+        empty = {"d_model": f"{row['d_model']:,}", "n_gpus": f"{row['n_gpus']:,}"}
+        problem, width = "", asked.d_model or int(row["d_model"])
+        try:
+            shape = shape_by_laws(curve.configuration, width, asked.n_layers, asked.batch_tokens)
+            empty |= {"n_layers": f"{shape.n_layers:,}", "batch_tokens": f"{shape.batch_tokens:,}"}
+        except ValueError as error:
+            problem = str(error)
         items = list(questions_of("strategy"))
-        model_of = [item for item in items if item.path[1] in ("d_model", "n_layers", "batch_tokens", "n_gpus")]
         st.markdown("**Model and cluster.** What is empty is that of the selected point.")
-        ask(*model_of)
+        ask(*(item for item in items if item.path[1] not in Pins.model_fields), empty=empty)
+        if problem:
+            complain(problem)
+            return
         st.markdown(
             "**Strategy.** What is empty is searched for: the fastest that goes with the rest.",
             help=meaning_of(*DEGREES, "Microbatch", "Schedule"),
         )
-        ask(*(item for item in items if item not in model_of), width=110)
-        try:
-            shape = shape_by_laws(
-                curve.configuration, asked.d_model or int(row["d_model"]), asked.n_layers, asked.batch_tokens
-            )
-        except ValueError as error:
-            st.error(plain(str(error)), icon=":material/block:")
-            return
-        n_gpus = asked.n_gpus or int(row["n_gpus"])
-        pins = Pins(**{name: getattr(asked, name) for name in Pins.model_fields})
+        ask(*(item for item in items if item.path[1] in Pins.model_fields), width=110, empty=ANY_PIN)
         place = st.empty()
         best, own = (strategy_of(curve.configuration, shape, n_gpus, given, place) for given in (Pins(), pins))
         if best is None or own is None:
@@ -1550,7 +1575,9 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
         with st.container(horizontal=True):
             st.button(
                 "Take the best strategy's degrees",
-                on_click=lambda: state.update(asked=with_values(state.asked, "strategy", dict(best.iloc[0][PINNED]))),
+                on_click=lambda: state.update(
+                    asked=with_values(state.asked, "strategy", dict(best.iloc[0][[*Pins.model_fields]]))
+                ),
                 disabled=best.empty,
                 icon=":material/arrow_downward:",
                 help="To change one after the other.",
@@ -1881,7 +1908,7 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
                 "selected": point[["training_flop", "mfu"]].assign(line=keys_of(curves)[reference.name]),
                 "levels": levels,
                 "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
-                "walls": walls.assign(line=keys_of(curves)[reference.name]),
+                "walls": walls_in_sight(walls, ticks, keys_of(curves)[reference.name]),
             },
             f"MFU against training compute. A line for each of {', '.join(curves)}, on a logarithmic scale of FLOP.",
             key="curves",
@@ -1889,6 +1916,9 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
             selection_mode="picked",
         )
         st.caption("◆ where linear scaling ends. ○ the selected point: click another, or move the slider below.")
+        if len(walls):
+            named = walls["wall"].str.lower() + " " + walls["training_flop"].map(flop)
+            st.caption(f"Closed forms, for {plain(reference.name)}: {', '.join(named)}.")
     with utilization.container(border=True):
         choose_point(reference)
         st.markdown(plain(sentence(point.iloc[0])))

@@ -3,6 +3,8 @@
 from model.configuration import MAX_D_MODEL, Pins, Schema, field
 from model.step import SECONDS_PER_YEAR
 
+MOST_ASKED = 10**12  # tokens of a batch, GPUs: beyond every purpose, and their divisors are soon found
+
 
 class LatencyWallQuestion(Schema):
     """The latency wall in closed form ("Data movement bottlenecks to large-scale model training", Epoch AI 2024)."""
@@ -56,9 +58,11 @@ class StrategyQuestion(Pins):
         unit="tokens",
         default=None,
         ge=1,
-        le=2**53,
+        le=MOST_ASKED,
     )
-    n_gpus: int | None = field("GPUs", "Of the cluster. Empty: the selected point's.", default=None, ge=1, le=2**53)
+    n_gpus: int | None = field(
+        "GPUs", "Of the cluster. Empty: the selected point's.", default=None, ge=1, le=MOST_ASKED
+    )
 
 
 class Questions(Schema):

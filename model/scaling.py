@@ -122,11 +122,18 @@ def sweep_shapes(configuration: Configuration) -> Shapes:
 def shape_by_laws(
     configuration: Configuration, d_model: int, n_layers: int | None = None, batch_tokens: int | None = None
 ) -> Shape:
-    """The model that the scaling laws give at one width, maybe with another depth or batch."""
+    """The model that the scaling laws give at one width, maybe with another depth or batch.
+
+    Raises
+    ------
+    ValueError
+        If a law leaves the range of numbers that can be handled; the message names the law.
+    """
     laws, width = configuration.scaling, np.array([d_model])
     d_ff = np.rint(laws.d_ff_ratio * width).astype(np.int64)
     depth = layers(laws, width, d_ff) if n_layers is None else np.array([n_layers])
     shapes = _complete(laws, width, d_ff, depth, experts(laws, width, d_ff))
+    _check_range(laws, shapes)
     return Shape(
         d_model=d_model,
         d_ff=int(d_ff[0]),
