@@ -24,6 +24,7 @@ from pydantic import (
 MAX_D_MODEL = 2**24
 MOST_LEVELS = 4  # of a network
 MOST_CONFIGURATIONS = 100  # of a preset, a file or a page
+MOST_ASKED = 10**12  # GPUs, tokens of a batch, degrees: beyond every purpose, and their divisors are soon found
 TRAINING_RUN = "Training run"
 TOKENS_DEFAULT = 2048 * 2048
 FLOP_REFERENCE = 3e23
@@ -501,17 +502,21 @@ class Strategy(Schema):
 class Pins(Schema):
     """What of a strategy is given; the fastest of the rest is searched for."""
 
-    dp: int | None = field("DP", "Copies of the model. Empty: the fastest.", default=None, ge=1, le=2**53)
+    dp: int | None = field("DP", "Copies of the model. Empty: the fastest.", default=None, ge=1, le=MOST_ASKED)
     tp: int | None = field(
-        "TP", "Shards of each weight matrix, along d_model and d_ff. Empty: the fastest.", default=None, ge=1, le=2**53
+        "TP",
+        "Shards of each weight matrix, along d_model and d_ff. Empty: the fastest.",
+        default=None,
+        ge=1,
+        le=MOST_ASKED,
     )
-    pp: int | None = field("PP", "Pipeline stages. Empty: the fastest.", default=None, ge=1, le=2**53)
-    ep: int | None = field("EP", "Shards of the experts. Empty: the fastest.", default=None, ge=1, le=2**53)
+    pp: int | None = field("PP", "Pipeline stages. Empty: the fastest.", default=None, ge=1, le=MOST_ASKED)
+    ep: int | None = field("EP", "Shards of the experts. Empty: the fastest.", default=None, ge=1, le=MOST_ASKED)
     microbatches: int | None = field(
-        "Microbatches", "Microbatches per pipeline and batch. Empty: the fastest.", default=None, ge=1, le=2**53
+        "Microbatches", "Microbatches per pipeline and batch. Empty: the fastest.", default=None, ge=1, le=MOST_ASKED
     )
     interleaving: int | None = field(
-        "Interleaving", "Groups of layers per stage, under 1F1B. Empty: the fastest.", default=None, ge=1, le=2**53
+        "Interleaving", "Groups of layers per stage, under 1F1B. Empty: the fastest.", default=None, ge=1, le=MOST_ASKED
     )
     schedule: Literal["any", "1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule.", default="any")
 

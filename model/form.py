@@ -193,7 +193,7 @@ def inputs_of(schema: type[Schema], draft: Draft) -> Iterator[Input]:
     --------
     >>> from model.configuration import Pins
     >>> {entry.location: entry.bounds for entry in inputs_of(Pins, Pins().model_dump())}["dp"]
-    'From 1 to 9,007,199,254,740,992.'
+    'From 1 to 1,000,000,000,000.'
     """
     yield from _of_schema(schema, draft, _Place(guesses=draft.get("gpu", {}).get("guesses", ())))
 

@@ -1,9 +1,7 @@
 """What the page can be asked besides the configurations: quantities that no curve depends on."""
 
-from model.configuration import MAX_D_MODEL, Pins, Schema, field
+from model.configuration import MAX_D_MODEL, MOST_ASKED, Pins, Schema, field
 from model.step import SECONDS_PER_YEAR
-
-MOST_ASKED = 10**12  # tokens of a batch, GPUs: beyond every purpose, and their divisors are soon found
 
 
 class LatencyWallQuestion(Schema):

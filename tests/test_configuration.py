@@ -59,6 +59,7 @@ EXAMPLES: dict[type[Schema], dict[str, Any]] = {
     schema.Hardware: {"gpu": GPU, "network": [INNER, OUTER]},
     schema.Preset: {"title": "T", "description": "", "source": "", "configurations": [CONFIGURATION]},
     schema.Shape: {"d_model": 4096, "d_ff": 16384, "n_layers": 100, "batch_tokens": 4096},
+    schema.Pins: {},
     schema.Strategy: {"dp": [2, 1], "tp_model": [1, 1], "tp_ff": [4, 1], "pp": [1, 4], "ep": [1, 1]},
 }
 LAWS = {
@@ -304,6 +305,8 @@ class TestConfiguration:
             "depth": {"law": "hoffmann"},
             "sparsity": {"law": "dense"},
             "batch": {"law": "default"},
+            "depth_multiplier": 1,
+            "batch_multiplier": 1,
         }
         assert configuration.assumptions.model_dump() == {
             "training_months": 3,

@@ -522,10 +522,10 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("location", "typed", "complaint"),
         [
-            ("strategy.dp", "0", "Out of range. From 1 to 9,007,199,254,740,992."),
-            ("strategy.dp", "1.5", "Should be a whole number. From 1 to 9,007,199,254,740,992."),
+            ("strategy.dp", "0", "Out of range. From 1 to 1,000,000,000,000."),
+            ("strategy.dp", "1.5", "Should be a whole number. From 1 to 1,000,000,000,000."),
             ("strategy.n_layers", "many", "“many” is not a number. From 1 to 1,048,576."),
-            ("strategy.batch_tokens", "2^54", "Out of range. From 1 to 9,007,199,254,740,992 tokens."),
+            ("strategy.batch_tokens", "2^40", "Out of range. From 1 to 1,000,000,000,000 tokens."),
             ("latency_wall.latency_s", "11 s", "Out of range. From 1 × 10⁻⁶ to 1 × 10⁷ µs."),
             ("critical_compute.exponent_difference", "0.5", "Out of range. From -1 to 0.4."),
             ("growth.start_year", "1949", "Out of range. From 1950 to 2200."),

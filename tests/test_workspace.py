@@ -38,7 +38,7 @@ ANSWERS = {
     "latency_wall": {"training_months": 6.5, "latency_s": 9e-07},
     "critical_compute": {"exponent_difference": -0.1},
     "growth": {"start_year": 2024.5, "slow_growth": 3.0, "fast_growth": 6.0},
-    "strategy": {"dp": 8, "pp": 3, "schedule": "1F1B", "d_model": 12288, "batch_tokens": 2**53},
+    "strategy": {"dp": 8, "pp": 3, "schedule": "1F1B", "d_model": 12288, "batch_tokens": 10**12},
 }
 ASKED = Questions(**ANSWERS)
 REST_OF_THE_URL = 200  # characters beside the edits
