@@ -144,12 +144,11 @@ GAP_PART = "What the model leaves out"
 MOST_SHOWN = 100  # by which a limit moves, in a chart
 GENERATIONS = {"V100": "V100 SXM", "A100": "A100 SXM", "H100": "H100 SXM"}
 ALPHAS = [step / 50 for step in range(-10, 11)]
-COSTS = {
-    "Cost of GPUs": ("capital_cost_usd", dollars),
-    "Power": ("power_w", power),
-    "Energy": ("energy_j", energy),
+COSTS = {  # columns, how they are said, and axes with their units
+    "Cost of GPUs": ("capital_cost_usd", dollars, "Cost of GPUs (US$)", 1),
+    "Power": ("power_w", power, "Power (W)", 1),
+    "Energy": ("energy_j", energy, "Energy (Wh)", 3600),
 }
-COST_AXES = {"Cost of GPUs": "Cost of GPUs (US$)", "Power": "Power (W)", "Energy": "Energy (J)"}
 MOST_YEARS = 60  # from the start, that a chart shows
 ANY_PIN = dict.fromkeys(Pins.model_fields, "fastest")
 COSTS_HELP = "Price and power of a GPU are inputs, under GPU at the left; known ones are filled in."
@@ -588,6 +587,21 @@ def keys_of(names) -> dict[str, str]:
     return {name: f"line {index}" for index, name in enumerate(names)}
 
 
+def legend_of(names) -> alt.Legend:
+    """A legend of lines above a chart, by their names."""
+    return alt.Legend(
+        title=None,
+        orient="top",
+        columns=alt.expr("max(1, floor(width / 260))"),
+        labelExpr=f"slice({json.dumps([f' {name}' for name in names])}[toNumber(slice(datum.label, 5))], 1)",
+        symbolType="stroke",
+        symbolSize=300,
+        symbolStrokeWidth=3,
+        labelLimit=230,
+        labelFontSize=13,
+    )
+
+
 def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
     scale = alt.Scale(domain=list(keys_of(styles).values()), range=[colour for colour, _ in styles.values()])
     return alt.Color("line:N", scale=scale, legend=legend)
@@ -646,17 +660,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
     closed form.
     """
     share = alt.Y("mfu:Q", title="MFU", axis=alt.Axis(format="%", tickCount=8, **ABOVE))
-    legend = alt.Legend(
-        title=None,
-        orient="top",
-        columns=alt.expr("max(1, floor(width / 260))"),
-        labelExpr=f"slice({json.dumps([f' {name}' for name in styles])}[toNumber(slice(datum.label, 5))], 1)",
-        symbolType="stroke",
-        symbolSize=300,
-        symbolStrokeWidth=3,
-        labelLimit=230,
-        labelFontSize=13,
-    )
+    legend = legend_of(styles)
     curves = alt.Chart(alt.NamedData("points")).encode(
         flop_axis("training_flop", ticks), share, colour_of(styles, legend)
     )
@@ -1025,15 +1029,7 @@ def map_chart(ticks: list[float]) -> alt.LayerChart:
 def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> alt.LayerChart:
     """Closed forms against α. Data set: `curves` (line, exponent_difference, training_flop), `asked`."""
     keys = list(keys_of(names).values())
-    legend = alt.Legend(
-        title=None,
-        orient="top",
-        labelExpr=f"slice({json.dumps([f' {name}' for name in names])}[toNumber(slice(datum.label, 5))], 1)",
-        symbolType="stroke",
-        symbolSize=300,
-        symbolStrokeWidth=3,
-        labelFontSize=13,
-    )
+    legend = legend_of(names)
     x = alt.X(
         "exponent_difference:Q",
         title="α, growth of the batch less growth of the depth, as exponents of training compute",
@@ -1086,7 +1082,7 @@ def growth_chart(styles: Styles, ticks: list[float], first: float, last: float) 
         .encode(x, log_axis(alt.Y, "slow", "Training compute (FLOP)", ticks, **ABOVE), alt.Y2("fast:Q"))
     )
     base = alt.Chart(alt.NamedData("limits")).encode(
-        colour_of(styles, None),
+        colour_of(styles, legend_of(styles)),
         alt.Y("training_flop:Q"),
         tooltip=tooltip("Configuration", "Limit", "Training compute", "Reached"),
     )
@@ -1102,11 +1098,14 @@ def growth_chart(styles: Styles, ticks: list[float], first: float, last: float) 
 @chart
 def costs_chart(styles: Styles, ticks: list[float], cost_ticks: list[float], title: str) -> alt.LayerChart:
     """What clusters cost against training compute, a line per configuration. Data sets: `points`, `selected`."""
+    legend = legend_of(styles)
     dashes = alt.Scale(domain=list(keys_of(styles).values()), range=[DASHES[dash] for _, dash in styles.values()])
     base = alt.Chart(alt.NamedData("points")).encode(
-        flop_axis("training_flop", ticks), log_axis(alt.Y, "cost", title, cost_ticks, **ABOVE), colour_of(styles)
+        flop_axis("training_flop", ticks),
+        log_axis(alt.Y, "cost", title, cost_ticks, **ABOVE),
+        colour_of(styles, legend),
     )
-    lines = base.mark_line(strokeWidth=2, aria=False).encode(alt.StrokeDash("line:N", scale=dashes, legend=None))
+    lines = base.mark_line(strokeWidth=2, aria=False).encode(alt.StrokeDash("line:N", scale=dashes, legend=legend))
     dots = base.mark_point(filled=True, size=30, opacity=1).encode(
         tooltip=tooltip("Configuration", "Training compute", "GPUs", "Cost of GPUs", "Power", "Energy"),
         description="spoken:N",
@@ -1183,7 +1182,7 @@ def walls_of(curve: Curve) -> pd.DataFrame:
 def walls_in_sight(walls: pd.DataFrame, ticks: list[float], line: str) -> pd.DataFrame:
     """Walls with where their names stand on an axis and what their tooltips say."""
     late = walls["training_flop"] > (ticks[0] * ticks[-1]) ** 0.5
-    words = walls["training_flop"].map(flop)
+    words = walls["training_flop"].map(flop).astype(str)  # of no wall, too
     return walls.assign(
         line=line,
         side=late.map({False: "left", True: "right"}),
@@ -1469,10 +1468,9 @@ def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point
         here = costs[curve.name].loc[point.index[0]]
         metrics = st.grid(4, min_column_width=150)
         metrics.metric("GPUs", amount(point["n_gpus"].iloc[0]))
-        for title, (column, words) in COSTS.items():
+        for title, (column, words, *_) in COSTS.items():
             metrics.metric(title, words(here[column]))
-        unknown = [title for title, (column, _) in COSTS.items() if math.isnan(here[column])]
-        if unknown:
+        if here.isna().any():
             st.info(
                 f"{plain(curve.name)} has no price or power: type them under **GPU** at the left.",
                 icon=":material/edit:",
@@ -1513,16 +1511,16 @@ def draw_growth(limits: pd.DataFrame, reached: pd.DataFrame) -> None:
 
 
 def draw_costs(costs, curves: dict[str, Curve], measure: str, curve: Curve, point: pd.DataFrame, ticks) -> None:
-    column, _ = COSTS[measure]
+    column, _, axis, unit = COSTS[measure]
     points = pd.concat(
         [
             pd.DataFrame(
                 {
                     "line": keys_of(curves)[name],
                     "training_flop": curves[name].frame["training_flop"],
-                    "cost": each[column],
+                    "cost": each[column] / unit,
                     **curves[name].words[["Configuration", "Training compute", "GPUs"]],
-                    **{title: each[of].map(said) for title, (of, said) in COSTS.items()},
+                    **{title: each[of].map(said) for title, (of, said, *_) in COSTS.items()},
                 }
             )
             for name, each in costs.items()
@@ -1536,7 +1534,7 @@ def draw_costs(costs, curves: dict[str, Curve], measure: str, curve: Curve, poin
     at_point = points[(points["line"] == keys_of(curves)[curve.name]) & (points.index == point.index[0])]
     draw(
         "costs",
-        costs_chart(styles_drawn, ticks, decades(points["cost"]), COST_AXES[measure]),
+        costs_chart(styles_drawn, ticks, decades(points["cost"]), axis),
         {"points": points, "selected": at_point},
         f"{measure} against training compute. A line for each of {', '.join(curves)}, both on logarithmic scales.",
     )
@@ -1590,7 +1588,7 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
     with st.container(border=True):
         st.markdown(f"**{amount(shape.d_model)} wide, {amount(shape.n_layers)} layers, on {amount(n_gpus)} GPUs**")
         for problem in own.attrs["broken"]:
-            st.error(plain(f"Your strategy: {problem}"), icon=":material/block:")
+            (st.error if own.empty else st.warning)(plain(f"Your strategy: {problem}"), icon=":material/block:")
         for problem in best.attrs["broken"] if pins != Pins() else ():
             st.warning(plain(f"The best strategy: {problem}"), icon=":material/block:")
         compared = {title: each for title, each in {"Yours": own, "Best": best}.items() if not each.empty}

@@ -34,7 +34,17 @@ from model.workspace import Shown, Workspace, from_json, to_json
 
 APP = Path(__file__).parents[1] / "app.py"
 DATA = Path(__file__).with_name("data")
-VIEWS = UTILIZATION, PARALLELISM, MAXIMUM = ("Utilization", "Parallelism", "Maximum training compute")
+VIEWS = UTILIZATION, PARALLELISM, MAXIMUM, TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY = (
+    "Utilization",
+    "Parallelism",
+    "Maximum training compute",
+    "Step time",
+    "Levers",
+    "Closed forms",
+    "When and cost",
+    "Any strategy",
+    "Reality check",
+)
 PRESETS = model.load_presets()
 HARDWARE = model.load_hardware()
 DENSE, BATCH = PRESETS["GPU generations, dense"], PRESETS["Critical batch size"]
@@ -190,7 +200,9 @@ def complaint(app: AppTest, location: str) -> str:
 
 
 def headline(app: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.main.metric}
+    """The numbers above the tabs."""
+    in_tabs = {id(metric) for tab in app.tabs for metric in tab.metric}
+    return {metric.label: metric.value for metric in app.main.metric if id(metric) not in in_tabs}
 
 
 def captions(app: AppTest) -> list[str]:
@@ -209,6 +221,26 @@ def charts(app: AppTest) -> list:
 def data_of(chart, name: str) -> pd.DataFrame:
     data = next(each.data.data for each in chart.proto.datasets if each.name == name)
     return convert_arrow_bytes_to_pandas_df(data)
+
+
+def strings_of(frame: pd.DataFrame) -> list[str]:
+    """The texts in a frame, headings too."""
+    return [text for text in [*frame, *frame.to_numpy().flatten()] if isinstance(text, str)]
+
+
+def markup(app: AppTest) -> list[str]:
+    """All beside the sidebar that the page says in Markdown."""
+    kinds = ("markdown", "subheader", "caption", "warning", "info", "error")
+    return [each.value for kind in kinds for each in app.main.get(kind)] + [each.label for each in app.main.metric]
+
+
+def texts(app: AppTest) -> list[str]:
+    """All that the page says beside the sidebar, in tables, charts and tooltips too."""
+    found = markup(app) + [metric.value for metric in app.main.metric]
+    found += [option for slider in app.main.select_slider for option in slider.options]
+    frames = [table.value for table in app.main.dataframe]
+    frames += [data_of(chart, data.name) for chart in charts(app) for data in chart.proto.datasets]
+    return found + [text for frame in frames for text in strings_of(frame)]
 
 
 def curves(app: AppTest) -> dict[str, list[tuple[float, float]]]:
@@ -304,11 +336,8 @@ def test_every_preset_renders_in_every_tab_and_in_words(title, view):
     """If this fails, a preset cannot be looked at, or shows a number as a program prints it."""
     app = page(preset=title, view=view)
     assert charts(app)
-    texts = [each.value for kind in ("metric", "markdown", "caption") for each in app.main.get(kind)]
-    texts += [option for slider in app.main.select_slider for option in slider.options]
-    if view == MAXIMUM:
-        texts += words(app).to_numpy().flatten().tolist()
-    assert not [text for text in texts if RAW.search(text)]
+    shown = texts(app) + (strings_of(words(app)) if view == MAXIMUM else [])
+    assert not [text for text in shown if RAW.search(text)]
 
 
 def test_headline_is_of_the_selected_configuration():
@@ -427,7 +456,7 @@ def test_a_curve_that_never_falls_to_the_threshold_says_so():
         assert headline(app)["Linear scaling ends"] == headline(app)["Parameters"] == headline(app)["GPUs"] == "—"
         assert headline(app)["Latency wall"].startswith("≥ ")
         assert "MFU stays above 80% of peak sustained up to the end of the curve." in captions(app)
-    assert words(app).loc["H100", ["Linear scaling ends", "Cost of GPUs"]].tolist() == ["—", "—"]
+    assert words(show(app, MAXIMUM)).loc["H100", ["Linear scaling ends", "Cost of GPUs"]].tolist() == ["—", "—"]
 
 
 def test_a_curve_that_is_nowhere_above_the_threshold_says_so():
@@ -755,9 +784,16 @@ def assert_reads(markdown: str, name: str) -> None:
     assert not re.search(rf"(?<!\\)(\\\\)*({acts})", markdown), "part of the name is taken for markup"
 
 
+def called(name: str) -> Configuration:
+    """An H100 of a name, which its GPU and the levels of its network have too."""
+    levels = tuple(level.model_copy(update={"name": name}) for level in H100.network)
+    gpu = H100.gpu.model_copy(update={"name": name})
+    return H100.model_copy(update={"name": name, "gpu": gpu, "network": levels})
+
+
 def test_names_show_as_the_text_they_are():
     """If this fails, a name is taken for Markdown, HTML or LaTeX, or shows backslashes."""
-    app = page_of(*(H100.model_copy(update={"name": name}) for name in HOSTILE))
+    app = page_of(*map(called, HOSTILE))
     assert names(app) == HOSTILE, "the list, which takes no Markdown, shows other names"
     for checkbox, name in zip(app.sidebar.checkbox, HOSTILE, strict=True):
         assert_reads(checkbox.label, name)
@@ -767,10 +803,8 @@ def test_names_show_as_the_text_they_are():
     assert set(curves(app)) == set(HOSTILE), "the chart, which takes no Markdown, names others"
     for view in VIEWS:
         show(app, view)
-        kinds = ("markdown", "subheader", "caption", "warning", "info", "error")
-        texts = [each.value for kind in kinds for each in app.main.get(kind)]
-        assert not [text for text in texts for name in HOSTILE if name in text.replace(plain(name), "")]
-    assert list(words(app).index) == HOSTILE
+        assert not [text for text in markup(app) for name in HOSTILE if name in text.replace(plain(name), "")]
+    assert list(words(show(app, MAXIMUM)).index) == HOSTILE
     tick(app, app.sidebar.checkbox[-1].label, False)
     assert_reads(app.main.info[0].value.removesuffix(" is not among the curves."), HOSTILE[-1])
 
