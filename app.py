@@ -371,8 +371,8 @@ def slot(configuration: Configuration) -> dict:
 class Bar:
     """A bar and a button to stop, which appear when work takes long, after what need not wait for it."""
 
-    def __init__(self, place, on_stop, meanwhile=lambda: None):
-        self.place, self.on_stop, self.meanwhile = place, on_stop, meanwhile
+    def __init__(self, work: str, place, on_stop, meanwhile=lambda: None):
+        self.work, self.place, self.on_stop, self.meanwhile = work, place, on_stop, meanwhile
         self.bar, self.next = None, time.monotonic() + PATIENCE_S
 
     def show(self, words: str, part: int, parts: int, share: float) -> None:
@@ -384,13 +384,13 @@ class Bar:
             self.meanwhile()
             with self.place.container(border=True):
                 self.bar = st.progress(0.0)
-                st.button("Stop", key="stop", on_click=self.on_stop, icon=":material/stop_circle:")
+                st.button("Stop", key=f"stop {self.work}", on_click=self.on_stop, icon=":material/stop_circle:")
         self.bar.progress((part + share) / parts, text=words)
 
 
 def simulate_all(configurations: list[Configuration], place, meanwhile) -> None:
     """Fill the slots of configurations; call `meanwhile` if that takes long, and show a bar in `place`."""
-    bar, count = Bar(place, stop, meanwhile), len(configurations)
+    bar, count = Bar("curves", place, stop, meanwhile), len(configurations)
     for index, configuration in enumerate(configurations):
         kept = slot(configuration)
         if kept:  # alike but for its name
@@ -427,21 +427,19 @@ def worked_out(work, configuration: Configuration, words: str, place) -> pd.Data
     kept, name = small_slot(configuration, work.__name__, str(threshold)), work.__name__
     if not kept and state.halted == name:
         return None
-    show = partial(Bar(place, partial(halt, name)).show, words, 0, 1)
+    show = partial(Bar(name, place, partial(halt, name)).show, words, 0, 1)
     found = kept_in(kept, partial(work, configuration, threshold / 100, progress=show, attainable=remembered))
     place.empty()
     return found
 
 
-def strategy_of(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, place) -> pd.DataFrame | None:
+def strategy_of(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, bar: Bar) -> pd.DataFrame | None:
     """The fastest strategy that goes with what is given; nothing if the search was stopped."""
     kept = small_slot(configuration, shape.model_dump_json(), str(n_gpus), pins.model_dump_json())
     if not kept and state.halted == STRATEGY:
         return None
-    show = partial(Bar(place, partial(halt, STRATEGY)).show, "Searching for the fastest strategy", 0, 1)
-    found = kept_in(kept, partial(fastest_strategy, configuration, shape, n_gpus, pins, progress=show))
-    place.empty()
-    return found
+    show = partial(bar.show, "Searching for the fastest strategy", 0, 1)
+    return kept_in(kept, partial(fastest_strategy, configuration, shape, n_gpus, pins, progress=show))
 
 
 # The form
@@ -1566,7 +1564,9 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
         )
         ask(*(item for item in items if item.path[1] in Pins.model_fields), width=110, empty=ANY_PIN)
         place = st.empty()
-        best, own = (strategy_of(curve.configuration, shape, n_gpus, given, place) for given in (Pins(), pins))
+        bar = Bar(STRATEGY, place, partial(halt, STRATEGY))
+        best, own = (strategy_of(curve.configuration, shape, n_gpus, given, bar) for given in (Pins(), pins))
+        place.empty()
         if best is None or own is None:
             go_on_button(STRATEGY)
             return
@@ -1623,7 +1623,7 @@ def reality_tab() -> None:
     if not kept and state.halted == REALITY:
         go_on_button(REALITY)
         return
-    show = partial(Bar(place, partial(halt, REALITY)).show, "Searching the strategies of published runs", 0, 1)
+    show = partial(Bar(REALITY, place, partial(halt, REALITY)).show, "Searching the strategies of published runs", 0, 1)
     checked = kept_in(kept, partial(reality_check, progress=show))
     place.empty()
     names = list(checked["name"])

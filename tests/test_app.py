@@ -60,6 +60,7 @@ WIDGETS = {
     "several": "multiselect",
     "texts": "text_area",
 }
+SOURCES = {*model.load_known_models()["source"]}  # which may have a number as a program prints it in a title
 RAW = re.compile(r"\de[+-]?\d|\d\.\d{6}|\b(nan|NaN|None|inf|True|False)\b")
 LONGEST_ADDRESS = 8_000
 simulate = model.simulate  # as it is before a test puts another in its place
@@ -337,7 +338,7 @@ def test_every_preset_renders_in_every_tab_and_in_words(title, view):
     app = page(preset=title, view=view)
     assert charts(app)
     shown = texts(app) + (strings_of(words(app)) if view == MAXIMUM else [])
-    assert not [text for text in shown if RAW.search(text)]
+    assert not [text for text in shown if RAW.search(text) and text not in SOURCES]
 
 
 def test_headline_is_of_the_selected_configuration():
