@@ -21,7 +21,7 @@ from model.integers import POWERS_OF_TWO
 from model.progress import Progress
 from model.scaling import Shapes, sweep_shapes
 from model.search import Clusters, ClusterSearch
-from model.step import Strategies, deadline, step_times
+from model.step import Steps, Strategies, deadline, step_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,14 +85,17 @@ def attainable(configuration: Configuration, *, progress: Callable[[float], None
     work = Progress(progress)
     with work.part(SMALLEST_PART):
         trained, strategies = smallest_clusters(configuration, shapes, work)
+    steps = step_times(configuration, shapes.take(trained), strategies)
+    with work.part(LARGER_PART):
+        mfu = _best_mfu(configuration, shapes.take(trained), strategies, steps, work)
     ends = len(trained) < len(shapes)
     rows = shapes.take(np.arange(len(trained) + ends))
     fraction = np.zeros(len(rows))
-    with work.part(LARGER_PART):
-        mfu = _best_mfu(configuration, shapes.take(trained), strategies, work)
     fraction[: len(trained)] = mfu / configuration.gpu.effective_utilization
     frame = pd.DataFrame({"d_model": rows.d_model, "training_flop": rows.training_flop, "fraction_of_peak": fraction})
-    wall = _wall(configuration, rows, work) if ends else rows.training_flop[-1] if len(rows) else np.nan
+    wall = rows.training_flop[-1] if len(trained) else np.nan
+    if ends and len(trained):
+        wall = _wall(configuration, rows, steps.time[-1] * rows.steps[-2], work)
     frame.attrs.update(latency_wall_flop=float(wall), ends=ends)
     if progress is not None:
         progress(1.0)
@@ -108,9 +111,10 @@ def _continued(configuration: Configuration) -> Shapes:
         return sweep_shapes(configuration)
 
 
-def _best_mfu(configuration: Configuration, shapes: Shapes, strategies: Strategies, work: Progress) -> np.ndarray:
+def _best_mfu(
+    configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps, work: Progress
+) -> np.ndarray:
     """The best MFU of each model on its smallest cluster, whose strategies are given, and on all larger ones."""
-    steps = step_times(configuration, shapes, strategies)
     best = steps.mfu.copy()
     gpu_seconds = steps.time * strategies.n_gpus  # of a step; what has fewer has a higher MFU
     limit = gpu_seconds[:, None] / _n_gpus(shapes)
@@ -120,36 +124,33 @@ def _best_mfu(configuration: Configuration, shapes: Shapes, strategies: Strategi
     return best
 
 
-def _wall(configuration: Configuration, shapes: Shapes, work: Progress) -> float:
-    """Training FLOP at which the least training time is the deadline, between the last two models."""
-    if len(shapes) == 1:
-        return np.nan
-    last, next_one = (shapes.take(np.array([index])) for index in (-2, -1))
+def _wall(configuration: Configuration, shapes: Shapes, known_s: float, work: Progress) -> float:
+    """Training FLOP at which the least training time is the deadline, between the last two models.
+
+    `known_s` is a training time of the one before the last, which meets the deadline.
+    """
+    last, beyond = (shapes.take(np.array([index])) for index in (-2, -1))
     longest = deadline(configuration.assumptions)
-    times = [_least_training_time(configuration, model, longest, work) for model in (last, next_one)]
-    before, after = np.log(times)
-    share = (np.log(longest) - before) / (after - before)
-    return np.exp((1 - share) * np.log(last.training_flop[0]) + share * np.log(next_one.training_flop[0]))
+    before = min(known_s, _least_training_time(configuration, last, (known_s,), work))
+    after = _least_training_time(configuration, beyond, [slower * longest for slower in SLOWER], work)
+    share = (np.log(longest) - np.log(before)) / (np.log(after) - np.log(before))
+    return np.exp((1 - share) * np.log(last.training_flop[0]) + share * np.log(beyond.training_flop[0]))
 
 
-def _least_training_time(configuration: Configuration, model: Shapes, longest: float, work: Progress) -> float:
-    """The least training time of one model on any cluster, in s, the deadline being `longest`; infinite if hopeless."""
-    for slower in (1, *SLOWER):
-        limit = np.full((1, len(EXPONENTS)), slower * longest / model.steps[0])
-        least = _least_step_time(configuration, model, limit, work)
-        if np.isfinite(least):
-            return float(least * model.steps[0])
-    return np.inf
+def _least_training_time(
+    configuration: Configuration, model: Shapes, bounds_s: Sequence[float], work: Progress
+) -> float:
+    """The least training time of one model on any cluster, in s; infinite if none is below the last of the bounds."""
 
+    def searched(below_s: float, most: int | None) -> float:
+        limit = np.full((1, len(EXPONENTS)), below_s / model.steps[0])
+        _, found, strategies = _searched(configuration, model, limit, np.ones(limit.shape, dtype=bool), work, most)
+        return float(model.steps[0] * step_times(configuration, found, strategies).time.min(initial=np.inf))
 
-def _least_step_time(configuration: Configuration, model: Shapes, limit: np.ndarray, work: Progress) -> float:
-    """The least step time of one model on any cluster, in s; infinite if none is below the limit, (1, exponents)."""
-    every = np.ones(limit.shape, dtype=bool)
-    least = np.inf
-    for most in (1, None):  # the likeliest cluster first, whose time limits the others'
-        _, found, strategies = _searched(configuration, model, np.minimum(limit, least), every, work, most)
-        least = min(least, step_times(configuration, found, strategies).time.min(initial=np.inf))
-    return least
+    # The likeliest cluster first: its time rules out nearly all others.
+    marks = (searched(bound_s, most) for bound_s in bounds_s for most in (1, None))
+    mark = next(filter(np.isfinite, marks), np.inf)
+    return min(mark, searched(mark, None)) if mark < np.inf else mark
 
 
 def _n_gpus(shapes: Shapes) -> np.ndarray:

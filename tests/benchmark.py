@@ -14,6 +14,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,7 +23,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import oracle
 import pandas as pd
 
-from model import Configuration, NetworkLevel, load_hardware, load_presets, simulate
+from model import (
+    Configuration,
+    NetworkLevel,
+    Pins,
+    attainable,
+    fastest_strategy,
+    load_hardware,
+    load_presets,
+    sensitivities,
+    shape_by_laws,
+    simulate,
+    step_breakdown,
+)
 from model.configuration import Sweep
 
 ROOT = Path(__file__).parents[1]
@@ -168,6 +181,35 @@ def growth(runs: int) -> None:
     table(f"Widths of a sweep, H100 (median of {runs})", "sweep | points | warm ms | ms per point", rows)
 
 
+def answers_of(configuration: Configuration) -> dict[str, Callable]:
+    """What else is asked of a configuration, beside its sweep."""
+    frame = simulate(configuration)
+    row = frame.iloc[-10]
+    shape, n_gpus = shape_by_laws(configuration, int(row["d_model"])), int(row["n_gpus"])
+    return {
+        "simulate": partial(simulate, configuration),
+        "attainable": partial(attainable, configuration),
+        "sensitivities": partial(sensitivities, configuration),
+        "fastest_strategy": partial(fastest_strategy, configuration, shape, n_gpus),
+        "fastest_strategy, TP 8": partial(fastest_strategy, configuration, shape, n_gpus, Pins(tp=8)),
+        "step_breakdown": partial(step_breakdown, configuration, frame),
+    }
+
+
+def answers(runs: int) -> None:
+    """How long the other answers take, in turns."""
+    rows = []
+    for configuration in (H100, SUPERPOD):
+        asked = answers_of(configuration)
+        times = [{name: seconds(ask) for name, ask in asked.items()} for _ in range(runs + 1)]
+        warm = {name: statistics.median(each[name] for each in times[1:]) for name in asked}
+        rows += [
+            (f"{configuration.name}: {name}", ms(value), f"{value / warm['simulate']:.2f}")
+            for name, value in warm.items()
+        ]
+    table(f"Other answers (median of {runs})", "answer | warm ms | × simulate", rows)
+
+
 def memory() -> None:
     rows = []
     for configuration in (H100, SUPERPOD, WIDE):
@@ -194,6 +236,7 @@ def main() -> None:
     imports(5 if quick else 15)
     levels(runs)
     growth(runs)
+    answers(runs)
     memory()
     presets(runs, quick)
 
