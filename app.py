@@ -1298,6 +1298,11 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     known = found.assign(Limit=comparable_in_words(found)[limit], ratio=found[column]).dropna(subset="ratio")
     spread = known["ratio"].map(math.log).abs().groupby(known["quantity"]).max().sort_values(ascending=False)
     names = list(spread.index)
+    unchanged = comparable_in_words(pd.DataFrame([found.attrs["unchanged"]]))[limit].iloc[0]
+    st.markdown(f"{limit}: **{unchanged}** as it is.", help=COMPARABLE)
+    if not names:
+        st.info("None of them brings MFU above the threshold.", icon=":material/vertical_align_bottom:")
+        return
     change = known["factor"].map({2.0: "× 2", 0.5: "÷ 2"})
     levers = pd.DataFrame(
         {
@@ -1311,14 +1316,18 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
             "spoken": known["quantity"] + " " + change + ": " + known["Limit"],
         }
     )
-    unchanged = comparable_in_words(pd.DataFrame([found.attrs["unchanged"]]))[limit].iloc[0]
-    st.markdown(f"{limit}: **{unchanged}** as it is.", help=COMPARABLE)
     draw(
         "levers",
         levers_chart(names, styles[curve.name][0], round_factors(levers["shown"])),
         {"levers": levers},
         f"What moves the limit of {curve.name}. {limit} with each quantity doubled and halved, most first.",
     )
+    missing = [quantity for quantity in found["quantity"].unique() if quantity not in names]
+    if missing:
+        st.caption(
+            f"Left out: {plain(', '.join(missing))}. Changed or not, no run is above the threshold, or the change is out "
+            "of range."
+        )
     cut_off = (known["ratio"] != levers["shown"]).any()
     st.caption(
         "MFU, and with it the threshold, is relative to the GPU’s own peak: twice the FLOP/s on the same memory and "

@@ -287,7 +287,7 @@ def sensitivities(
         Two rows per quantity: quantity; factor, the given one or its inverse; linear_scaling_end_flop and
         latency_wall_flop as `comparable_limits` has them (missing if the schema or a law refuses the changed quantity),
         with above and ends; linear_scaling_end_ratio and latency_wall_ratio, those over the unchanged ones, which are
-        in `attrs["unchanged"]` (ComparableLimits).
+        in `attrs["unchanged"]` (ComparableLimits); the first is missing where neither curve is above the threshold.
     """
     import pandas as pd
 
@@ -303,6 +303,8 @@ def sensitivities(
     frame.insert(1, "factor", [by for _, by, _ in cases])
     for limit in ("linear_scaling_end", "latency_wall"):
         frame[f"{limit}_ratio"] = frame[f"{limit}_flop"] / getattr(unchanged, f"{limit}_flop")
+    if not unchanged.above:
+        frame.loc[~frame["above"], "linear_scaling_end_ratio"] = np.nan
     frame.attrs["unchanged"] = unchanged
     return frame
 

@@ -237,6 +237,16 @@ def test_sensitivities_are_the_limits_of_the_changed_configurations():
         assert row["latency_wall_ratio"] == limits.latency_wall_flop / unchanged.latency_wall_flop
 
 
+def test_a_curve_that_is_nowhere_above_the_threshold_has_no_ratios_but_of_what_lifts_it():
+    """If this fails, bars of the chart tell how the start of the sweep moves, which is no limit of training."""
+    b200 = variant(H100, gpu=HARDWARE["B200"].gpu, network=HARDWARE["B200"].network)
+    found = sensitivities(b200).set_index(["quantity", "factor"])
+    lifted = found["above"]
+    assert lifted["FLOP/s", 0.5] and not lifted.all()
+    assert found["linear_scaling_end_ratio"].notna().equals(lifted)
+    assert found["latency_wall_ratio"].notna().all()
+
+
 def test_what_binds_is_what_moves_the_limits():
     """If this fails, the chart contradicts the paper: latency sets the wall, the network the end of scaling."""
     found = sensitivities(H100)
