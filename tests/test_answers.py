@@ -1,0 +1,1179 @@
+"""The page's answers: what each tab beside the curves draws and says is what the model gives for what is asked."""
+
+import functools
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.testing.v1 import AppTest
+from test_app import (
+    A100,
+    DENSE,
+    FORMS,
+    GTX_580_PRESET,
+    H100,
+    HOSTILE,
+    LEVERS,
+    PRESETS,
+    REALITY,
+    STRATEGY,
+    TIME,
+    TINY,
+    UTILIZATION,
+    V100,
+    VIEWS,
+    WHEN,
+    address,
+    as_on_a_server,  # noqa: F401, a fixture
+    assert_reads,
+    called,
+    captions,
+    charts,
+    choose_preset,
+    data_of,
+    downloads,  # noqa: F401, a fixture
+    edit,
+    headline,
+    of_the_catalogue,
+    open_file,
+    page,
+    press_while_it_runs,
+    run,
+    said,
+    select,
+    show,
+    simulate,
+    texts,
+    workspace,
+)
+
+import model
+from model import Configuration, Shape, step_breakdown, training_limits
+from model.breakdown import matmul_table
+from model.configuration import Pins
+from model.growth import limits_reached
+from model.limits import critical_compute_curves
+from model.pinned import fastest_strategy
+from model.questions import Questions
+from model.reality import GAP, reality_check
+from model.scaling import shape_by_laws
+from model.sensitivity import IMPROVEMENTS, sensitivities
+from model.text import amount, duration, flop, percent, plain, scientific
+from model.words import PARTS, bottleneck
+from model.workspace import edits, from_json, to_json
+
+HARDWARE = model.load_hardware()
+ANSWERS = TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY
+SPARSE = PRESETS["GPU generations, sparse"].configurations[0]
+GTX_580 = GTX_580_PRESET.configurations[0]
+INFINITE = of_the_catalogue("H100 SXM Infinite Network, Low Latency")
+
+
+# --- what a reader of the answers does and sees -----------------------------------------------------------------------
+
+
+def page_with(*configurations: Configuration, view: str, **fields) -> AppTest:
+    """A page that a link opens, so that nothing else was on it before."""
+    return page(edits=edits(workspace(*configurations, **fields), None), view=view)
+
+
+def tab(app: AppTest, view: str):
+    """What is in one tab."""
+    return next(each for each in app.tabs if each.label == view)
+
+
+def answer(app: AppTest, **typed: str) -> AppTest:
+    """Type into inputs of questions, by their names; all of them before the page runs."""
+    for name, value in typed.items():
+        question(app, name).set_value(value)
+    return run(app)
+
+
+def question(app: AppTest, name: str):
+    """The widget of a question, by the name of its field."""
+    inputs = [*app.main.text_input, *app.main.selectbox]
+    return next(each for each in inputs if each.key.startswith("asked ") and each.key.endswith(f".{name}"))
+
+
+def asked(app: AppTest, view: str) -> dict[str, str]:
+    """All that is typed into a tab's inputs, by the names of their fields."""
+    inputs = [*tab(app, view).text_input, *tab(app, view).selectbox]
+    return {each.key.rpartition(".")[2]: each.value for each in inputs}
+
+
+def press(app: AppTest, label: str, number: int = 0) -> AppTest:
+    """Press the button of a label among those beside the sidebar; of several alike, by their order."""
+    return run([each for each in app.main.button if each.label == label][number].click())
+
+
+def labels(app: AppTest) -> list[str]:
+    return [each.label for each in app.main.button]
+
+
+def move_to(app: AppTest, row: pd.Series) -> AppTest:
+    """Move the slider to a point of the curve."""
+    return run(app.select_slider(key="point").set_value(row["d_model"]))
+
+
+def metrics(app: AppTest, view: str) -> dict[str, str]:
+    return {each.label: each.value for each in tab(app, view).metric}
+
+
+def paragraphs(app: AppTest, view: str) -> list[str]:
+    return [each.value for each in tab(app, view).markdown]
+
+
+def table(app: AppTest, number: int = 0) -> pd.DataFrame:
+    return app.main.dataframe[number].value
+
+
+def by_name(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The table of strategies, by what its rows are about."""
+    return comparison.set_index(" ")
+
+
+def end_of(configuration: Configuration) -> pd.Series:
+    """The row of a curve at which linear scaling ends, which is the point selected at first."""
+    frame = simulate(configuration)
+    return frame[frame["training_flop"] == training_limits(frame)["linear_scaling_end_flop"][0]].iloc[0]
+
+
+def with_gpu(configuration: Configuration, **fields) -> Configuration:
+    return configuration.model_copy(update={"gpu": configuration.gpu.model_copy(update=fields)})
+
+
+def test_the_tabs_here_and_those_of_the_page_are_the_same():
+    """If this fails, a tab was added or renamed, and nothing below looks at it."""
+    assert [each.label for each in page().tabs] == list(VIEWS)
+
+
+def test_answers_are_of_the_selected_configuration():
+    """If this fails, a tab answers for another configuration than the one whose name stands above it."""
+    for view, heading in (
+        (TIME, "**Where a step of {} spends its time**"),
+        (LEVERS, "**{}: each quantity doubled and halved**"),
+        (STRATEGY, "**{} at one point**"),
+    ):
+        app = page(view=view)
+        for name in ("H100", "V100"):
+            assert any(each.endswith(heading.format(name)) for each in paragraphs(select(app, name), view)), view
+
+
+# --- step time --------------------------------------------------------------------------------------------------------
+
+
+def shares_of(configuration: Configuration) -> pd.DataFrame:
+    """The share of each part of the step, by titles, over training compute."""
+    frame = simulate(configuration)
+    parts = step_breakdown(configuration, frame).div(frame["step_s"], axis=0)
+    return parts.rename(columns=PARTS).set_index(frame["training_flop"])
+
+
+def drawn_shares(app: AppTest) -> pd.DataFrame:
+    return data_of(charts(app)[0], "parts").pivot(index="training_flop", columns="part", values="share")
+
+
+@pytest.mark.parametrize("configuration", [H100, SPARSE, GTX_580, INFINITE], ids=lambda each: each.name)
+def test_shares_of_the_step_are_the_breakdowns_and_fill_it(configuration):
+    """If this fails, the areas show other times than the model's, or leave a gap at the top."""
+    app = page_with(configuration, view=TIME)
+    drawn, expected = drawn_shares(app), shares_of(configuration)
+    np.testing.assert_allclose(drawn.sum(axis=1), 1, atol=1e-3)
+    pd.testing.assert_frame_equal(drawn, expected[drawn.columns], check_names=False, rtol=1e-9)
+    assert (expected[expected.columns.difference(drawn.columns)] <= 1e-4).all(axis=None), (
+        "a part that counts is left out"
+    )
+    points = data_of(charts(app)[0], "points").set_index("training_flop")
+    for part in expected:
+        said_of_it = points[part].tolist()
+        assert said_of_it == [percent(share, 1) for share in expected[part]], f"tooltips say another share of {part}"
+    assert points["Arithmetic"].tolist() == [percent(mfu, 1) for mfu in simulate(configuration)["mfu"]]
+
+
+def test_parts_stack_in_one_order_and_only_those_are_named_that_are_drawn():
+    app = page(view=TIME)
+    parts = data_of(charts(app)[0], "parts")
+    order = parts.drop_duplicates("part").sort_values("order")["part"].tolist()
+    assert order == [title for title in PARTS.values() if title in order]
+    legend = json.loads(charts(app)[0].proto.spec)["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    assert legend == order == table(app)["Part of the step"].tolist()
+    assert "Recomputation" not in order, "a part that this configuration does not have is in the legend"
+
+
+def test_sentence_and_tables_are_of_the_selected_point():
+    """If this fails, what is said of a point is of another one."""
+    app, frame = page(view=TIME), simulate(H100)
+    parts = step_breakdown(H100, frame)
+    for row in (frame.iloc[0], frame.iloc[15], frame.iloc[-1]):
+        move_to(app, row)
+        of_row = parts.loc[row.name]
+        assert data_of(charts(app)[0], "selected")["training_flop"].tolist() == [row["training_flop"]]
+        assert plain(bottleneck(of_row)) in paragraphs(app, TIME)
+        shown = table(app).set_index("Part of the step")
+        assert shown.loc["Arithmetic"].tolist() == [percent(row["mfu"], 1), duration(row["mfu"] * row["step_s"])]
+        assert shown["Time"].to_dict() == {
+            title: duration(of_row[part]) for part, title in PARTS.items() if title in shown.index
+        }
+        matmuls = matmul_table(H100, row)
+        assert table(app, 1)["Bound by"].tolist() == matmuls["bound"].tolist()
+        assert table(app, 1)["Time"].tolist() == matmuls["time_s"].map(duration).tolist()
+    sentences = {plain(bottleneck(parts.loc[number])) for number in (0, 15, len(frame) - 1)}
+    assert len(sentences) == 3, "the points are too alike to tell"
+
+
+def test_step_time_follows_another_selection_and_an_edit():
+    app = select(page(view=TIME), "A100")
+    pd.testing.assert_frame_equal(drawn_shares(app), shares_of(A100)[drawn_shares(app).columns], check_names=False)
+    edit(app, "gpu.matmul_latency_s", "45")
+    slower = with_gpu(A100, matmul_latency_s=45e-6)
+    pd.testing.assert_frame_equal(drawn_shares(app), shares_of(slower)[drawn_shares(app).columns], check_names=False)
+    row = simulate(slower).set_index("d_model").loc[app.select_slider(key="point").value]
+    assert table(app, 1)["Latency"].unique().tolist() == ["45 µs"]
+    assert table(app)["Share"][0] == percent(row["mfu"], 1)
+
+
+# --- levers -----------------------------------------------------------------------------------------------------------
+
+
+def drawn_levers(app: AppTest) -> pd.Series:
+    """By how much the limit moves, by quantity and change."""
+    levers = data_of(charts(app)[0], "levers").set_index(["Quantity", "Change"])["shown"]
+    return levers.sort_index()
+
+
+def levers_of(configuration: Configuration, column: str, threshold: float = 0.8) -> pd.Series:
+    found = sensitivities(configuration, threshold)
+    found["Change"] = found["factor"].map({2: "× 2", 0.5: "÷ 2"})
+    return found.set_index(["quantity", "Change"])[column].clip(1 / 100, 100).sort_index()
+
+
+def assert_levers(app: AppTest, *arguments) -> None:
+    pd.testing.assert_series_equal(drawn_levers(app), levers_of(*arguments), check_names=False, rtol=1e-9)
+
+
+def test_levers_are_the_sensitivities_of_the_limit_and_the_threshold():
+    """If this fails, the bars show another configuration's limits, another limit or another threshold."""
+    app = page(view=LEVERS)
+    assert_levers(app, H100, "linear_scaling_end_ratio")
+    end = sensitivities(H100).attrs["unchanged"].linear_scaling_end_flop
+    assert f"Linear scaling ends: **{flop(end)}** as it is." in paragraphs(app, LEVERS)
+    run(app.segmented_control(key="limit").set_value("Latency wall"))
+    assert_levers(app, H100, "latency_wall_ratio")
+    run(app.segmented_control(key="limit").set_value("Linear scaling ends"))
+    run(app.slider(key="threshold").set_value(60))
+    assert_levers(app, H100, "linear_scaling_end_ratio", 0.6)
+    assert_levers(select(app, "V100"), V100, "linear_scaling_end_ratio", 0.6)
+
+
+def test_what_moves_the_limit_most_is_first():
+    levers = data_of(charts(page(view=LEVERS))[0], "levers")
+    spread = levers["shown"].map(math.log).abs().groupby(levers["rank"]).max()
+    assert spread.is_monotonic_decreasing and spread.iloc[0] > spread.iloc[-1]
+    names = levers.drop_duplicates("rank").sort_values("rank")["Quantity"].tolist()
+    axis = json.loads(charts(page(view=LEVERS))[0].proto.spec)["layer"][0]["encoding"]["y"]["axis"]["labelExpr"]
+    assert json.dumps([f" {name}" for name in names]) in axis, "bars bear other names"
+
+
+def test_bars_that_are_cut_off_say_so():
+    """If this fails, a bar looks as if the limit moved by less than it does."""
+    app = page_with(INFINITE.model_copy(update={"sweep": H100.sweep}), view=LEVERS)
+    levers = data_of(charts(app)[0], "levers")
+    assert levers["shown"].between(1 / 100, 100).all()
+    cut = "Bars end at a factor of 100" in said(app.main.caption)
+    assert cut == (levers["shown"].isin([1 / 100, 100])).any()
+
+
+class Made:
+    """Takes the place of `attainable`: curves with limits that can be worked out by hand, without any work."""
+
+    def __init__(self):
+        self.done: list[Configuration] = []
+
+    def __call__(self, configuration: Configuration, *, progress: Callable[[float], None] | None = None):
+        self.work(progress)
+        self.done.append(configuration)
+        outer = configuration.network[-1]
+        end = outer.bandwidth / 1e11 * 1e28
+        frame = pd.DataFrame({"training_flop": [1e27, end, 1e40], "fraction_of_peak": [1.0, 0.8, 0.0]})
+        frame.attrs = {"latency_wall_flop": 1e30 / (outer.latency_s / 1e-6) ** 2, "ends": True}
+        return frame
+
+    def work(self, progress: Callable[[float], None] | None) -> None:
+        """What happens before a curve is done."""
+
+
+@pytest.fixture
+def made(monkeypatch) -> Iterator[Made]:
+    """Curves that are made up, from a start with nothing in store."""
+    made = Made()
+    monkeypatch.setattr(model.sensitivity, "attainable", made)
+    st.cache_resource.clear()
+    yield made
+    st.cache_resource.clear()
+
+
+def small(name: str = "Small", **fields) -> Configuration:
+    """An H100 with a curve of one point, and a network of round numbers."""
+    inner, outer = H100.network
+    network = (inner, outer.model_copy(update={"bandwidth": 1e11, "latency_s": 1e-6}))
+    sweep = H100.sweep.model_copy(update=TINY)
+    return H100.model_copy(update={"name": name, "network": network, "sweep": sweep} | fields)
+
+
+def cells(app: AppTest, column: str = "flop") -> pd.DataFrame:
+    return data_of(charts(app)[1], "cells").pivot(index="latency_factor", columns="bandwidth_factor", values=column)
+
+
+def test_the_map_is_drawn_when_asked_for_and_kept(made):
+    """If this fails, a look at the levers takes as long as the map, or the map as long each time."""
+    app = page_with(small(), A100, view=LEVERS)
+    assert len(charts(app)) == 1 and len(made.done) == 2 * 13 + 1
+    press(app, "Draw the map")
+    factors = np.array(IMPROVEMENTS)
+    assert len(factors) == 17
+    assert cells(app).index.tolist() == cells(app).columns.tolist() == factors.tolist()
+    np.testing.assert_allclose(cells(app), np.broadcast_to(1e28 * factors, (17, 17)), rtol=1e-9)
+    run(app.segmented_control(key="limit").set_value("Latency wall"))
+    np.testing.assert_allclose(cells(app), np.broadcast_to(1e30 * factors[:, None] ** 2, (17, 17)), rtol=1e-9)
+    assert cells(app, "Latency wall").loc[1, 4] == "1 × 10³⁰ FLOP" or cells(app, "Latency wall").loc[1, 4] == flop(1e30)
+    done = len(made.done)
+    assert done == 27 + 17 * 17 - 1, "what is as it is was simulated twice, or not at all"
+    for act in (
+        lambda: show(show(app, UTILIZATION), LEVERS),
+        lambda: run(app.segmented_control(key="limit").set_value("Linear scaling ends")),
+        lambda: edit(app, "name", "Renamed"),
+    ):
+        act()
+    if "Draw the map" in labels(app):
+        press(app, "Draw the map")
+    assert len(charts(app)) == 2 and len(made.done) == done, "it is simulated again"
+
+
+def test_another_threshold_simulates_nothing_again(made):
+    """If this fails, moving the threshold takes as long as all the simulations."""
+    app = press(page_with(small(), view=LEVERS), "Draw the map")
+    done = len(made.done)
+    run(app.slider(key="threshold").set_value(90))
+    assert len(charts(app)) == 2 and len(made.done) == done
+    assert (cells(app) < 1e28 * np.array(IMPROVEMENTS)).all(axis=None), "it is still that of the other threshold"
+
+
+def test_the_map_of_what_is_edited_or_selected_is_asked_for_again(made):
+    """If this fails, an edit starts minutes of work that nobody asked for, or the map is of something else."""
+    app = press(page_with(small(), A100, view=LEVERS), "Draw the map")
+    select(app, "A100")
+    assert len(charts(app)) == 1 and "Draw the map" in labels(app)
+    select(app, "Small")
+    assert len(charts(app)) == 2
+    edit(app, "network.1.bandwidth", "200")
+    assert len(charts(app)) == 1 and "Draw the map" in labels(app)
+    press(app, "Draw the map")
+    assert cells(app).loc[1, 1] == pytest.approx(2e28)
+
+
+def test_tooltips_of_the_map_say_its_cells(made):
+    app = press(page_with(small(), view=LEVERS), "Draw the map")
+    cell = data_of(charts(app)[1], "cells").set_index(["bandwidth_factor", "latency_factor"]).loc[(4.0, 0.25)]
+    assert cell[["Bandwidth", "Latency"]].tolist() == ["× 4", "× 4"], "less latency is not a lower factor of latency"
+    assert cell[["Linear scaling ends", "Latency wall"]].tolist() == [flop(4e28), flop(1e30 / 16)]
+    assert data_of(charts(app)[1], "here").to_numpy().tolist() == [[1, 1]]
+
+
+@pytest.fixture
+def slow(made) -> Made:
+    """Somebody presses Stop as soon as there is one, in the midst of the fifth curve."""
+
+    def work(progress) -> None:
+        if len(made.done) == 4 and not made.pressed:
+            before = widgets()
+            time.sleep(0.45)
+            progress(0.5)
+            (stop,) = widgets() - before
+            made.pressed = stop
+            press_while_it_runs(stop)
+            time.sleep(0.15)
+            progress(0.75)
+            made.done.append("on and on")
+
+    made.work, made.pressed = work, ""
+    return made
+
+
+def widgets() -> set[str]:
+    return set(get_script_run_ctx().shared.widget_ids_this_run.snapshot())
+
+
+def test_stop_ends_the_levers_and_go_on_takes_them_up_again(slow):
+    """If this fails, Stop does not stop, or what was done is done again."""
+    app = page_with(small(), view=LEVERS)
+    assert slow.pressed and len(slow.done) == 4
+    assert "Stopped. Go on" in labels(app) and not charts(app)
+    assert headline(app)["Latency wall"] and "Draw the map" in labels(app), "the rest of the page is gone"
+    run(app.slider(key="threshold").set_value(70))
+    assert len(slow.done) == 4, "it goes on by itself"
+    press(app, "Stopped. Go on")
+    assert len(slow.done) == 27 and len({each.model_dump_json() for each in slow.done}) >= 26
+    assert charts(app) and "Stopped. Go on" not in labels(app)
+
+
+def test_stop_ends_the_map_and_leaves_the_levers(made):
+    app = page_with(small(), view=LEVERS)
+    done, pressed = len(made.done), []
+
+    def work(progress) -> None:
+        if len(made.done) == done + 20 and not pressed:
+            before = widgets()
+            time.sleep(0.45)
+            progress and progress(0.5)
+            pressed.extend(widgets() - before)
+            press_while_it_runs(*pressed)
+            time.sleep(0.15)
+            progress(0.75)
+            made.done.append("on and on")
+
+    made.work = work
+    press(app, "Draw the map")
+    assert pressed and len(made.done) == done + 20
+    assert len(charts(app)) == 1 and labels(app)[-1] == "Stopped. Go on"
+    press(app, "Stopped. Go on")
+    assert len(charts(app)) == 2 and len(made.done) == done + 17 * 17 - 1
+
+
+def edit_the_selected(app: AppTest) -> AppTest:
+    return edit(app, "gpu.matmul_latency_s", "5")
+
+
+def edit_another(app: AppTest) -> AppTest:
+    return select(edit(select(app, "A100"), "gpu.sm_count", "54"), "Small")
+
+
+@pytest.mark.parametrize("act", [edit_the_selected, edit_another])
+def test_after_a_stop_an_edit_goes_on(slow, act):
+    """If this fails, the tab stays stopped although what is asked is something else."""
+    app = act(page_with(small(), A100, view=LEVERS))
+    assert "Stopped. Go on" not in labels(app) and charts(app)
+
+
+def test_levers_of_configurations_that_differ_in_names_of_levels_bear_their_own(made):
+    """If this fails, the bars bear the names that another configuration gave to its network levels."""
+    level, cluster = H100.network
+    other = small("Other", network=(level.model_copy(update={"name": "Tray"}), small().network[1]))
+    app = page_with(small(), other, view=LEVERS)
+    assert "Node: bandwidth" in drawn_levers(app).index.get_level_values(0)
+    assert "Tray: bandwidth" in drawn_levers(select(app, "Other")).index.get_level_values(0)
+
+
+def test_the_page_is_there_while_levers_are_worked_out(made):
+    """If this fails, nothing can be downloaded, edited or read until the work is done."""
+    seen = []
+
+    def work(progress) -> None:
+        if not seen:
+            time.sleep(0.45)
+            progress(0.5)
+            seen.append({part for part in ("-name ", "-copy link", "-point", "-threshold") if part in str(widgets())})
+
+    made.work = work
+    page_with(small(), view=LEVERS)
+    assert seen == [{"-name ", "-copy link", "-threshold"}]
+
+
+# --- closed forms -----------------------------------------------------------------------------------------------------
+
+ARTICLE = {"Largest model": "3.65 × 10¹⁴ parameters", "Its training": "1.60 × 10³¹ FLOP"}
+ARTICLE_PARAMS = 3.154e7 / 4 * 4e6 / (4 * 20 * 120 * 9e-6)
+
+
+def wall(app: AppTest) -> dict[str, str]:
+    return {name: metrics(app, FORMS)[name] for name in ARTICLE}
+
+
+def test_the_articles_values_give_the_articles_latency_wall():
+    assert wall(page(view=FORMS)) == ARTICLE
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "params", "training_flop"),
+    [
+        ("training_months", "6", 2, 4),
+        ("batch_tokens", "8e6", 2, 4),
+        ("n_layers", "240", 1 / 2, 1 / 4),
+        ("latency_s", "18", 1 / 2, 1 / 4),
+        ("tokens_per_parameter", "40", 1 / 2, 1 / 2),
+    ],
+)
+def test_each_quantity_moves_the_latency_wall_by_the_formula(name, typed, params, training_flop):
+    """If this fails, an input enters the wall with another power, in another unit, or not at all.
+
+    N = T · B / (4 · r · L · t), C = 6 · r · N².
+    """
+    app = answer(page(view=FORMS), **{name: typed})
+    expected = ARTICLE_PARAMS * params, 6 * 20 * ARTICLE_PARAMS**2 * training_flop
+    assert list(wall(app).values()) == [f"{scientific(expected[0], 3)} parameters", flop(expected[1], 3)]
+    mantissa, _, exponent = f"{expected[1]:.3g}".partition("e+")
+    assert rf"{mantissa} \times 10^{{{exponent}}}$ FLOP" in "".join(paragraphs(app, FORMS)), "the formula says another"
+
+
+def complaint(app: AppTest, view: str, name: str) -> str:
+    """What stands right below the input of a question, if that is a complaint."""
+    nodes = list(tab(app, view))
+    below = nodes[next(index for index, node in enumerate(nodes) if node is question(app, name)) + 1]
+    return below.value if below.type == "error" else ""
+
+
+def test_a_refused_value_is_explained_beside_its_input_and_the_last_result_stays():
+    """If this fails, half a number typed in takes the result away, or shows an error of the program."""
+    app = answer(page(view=FORMS), latency_s="18")
+    before = wall(app)
+    answer(app, latency_s="long")
+    assert complaint(app, FORMS, "latency_s").startswith("“long” is not a number of µs. From ")
+    assert not complaint(app, FORMS, "n_layers") and len(app.error) == 1
+    assert question(app, "latency_s").value == "long" and wall(app) == before != ARTICLE
+    answer(app, n_layers="0")
+    assert complaint(app, FORMS, "n_layers").startswith("Out of range.")
+    answer(app, exponent_difference="0.2")
+    assert metrics(app, FORMS)["Critical compute of H100"] == "1.94 × 10³¹ FLOP", "one question waits for another"
+    press(app, "As in the article", 0)
+    assert not app.error and wall(app) == ARTICLE
+    assert asked(app, FORMS)["latency_s"] == "9" and asked(app, FORMS)["exponent_difference"] == "0.2"
+
+
+def test_as_in_the_article_is_off_while_it_is():
+    app = page(view=FORMS)
+
+    def disabled() -> list[bool]:
+        return [each.disabled for each in app.main.button if each.label == "As in the article"]
+
+    assert disabled() == [True, True]
+    answer(app, exponent_difference="0.1")
+    assert disabled() == [True, False]
+    press(app, "As in the article", 1)
+    assert disabled() == [True, True] and metrics(app, FORMS)["Critical compute of H100"] == "1.92 × 10²⁸ FLOP"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "critical", "latency"),
+    [("0", "1.92 × 10²⁸ FLOP", "2.31 × 10³¹ FLOP"), ("1/5", "1.94 × 10³¹ FLOP", "2.63 × 10³⁶ FLOP")],
+)
+def test_critical_compute_is_that_of_the_spec(alpha, critical, latency):
+    app = answer(page(view=FORMS), exponent_difference=alpha)
+    assert metrics(app, FORMS)["Critical compute of H100"] == critical
+    assert metrics(app, FORMS)["Latency alone allows"] == latency
+    assert data_of(charts(app)[0], "asked")["exponent_difference"].tolist() == [eval(alpha)]
+
+
+def test_critical_compute_is_of_the_selected_configuration_as_it_is_edited():
+    app = select(page(view=FORMS), "A100")
+    assert metrics(app, FORMS)["Critical compute of A100"] == "2.62 × 10²⁸ FLOP"
+    edit(app, "network.1.bandwidth", "1000 TB/s")
+    faster = A100.network[1].model_copy(update={"bandwidth": 1e15})
+    expected = model.critical_compute(A100.gpu, (A100.network[0], faster), 0)
+    assert metrics(app, FORMS)["Critical compute of A100"] == flop(float(expected), 3)
+
+
+@pytest.mark.parametrize(("typed", "latency_s"), [("9", 9e-6), ("1", 1e-6)])
+def test_the_plot_of_critical_compute_is_the_closed_forms(typed, latency_s):
+    """If this fails, a curve is of other hardware, of another α or of another latency than its name says."""
+    app = answer(page(view=FORMS), latency_s=typed)
+    generations = {name: HARDWARE[f"{name} SXM"] for name in ("V100", "A100", "H100")}
+    expected = critical_compute_curves(generations, np.arange(-10, 11) / 50, latency_s)
+    drawn = data_of(charts(app)[0], "curves")
+    pd.testing.assert_frame_equal(drawn[list(expected)], expected, check_dtype=False, rtol=1e-9)
+    assert drawn["exponent_difference"].min() == -0.2 and drawn["exponent_difference"].max() == 0.2
+    assert drawn["Training compute"].tolist() == expected["training_flop"].map(flop).tolist()
+    lines = drawn.drop_duplicates("line").set_index("line")["curve"].to_dict()
+    assert lines == {"line 0": "V100", "line 1": "A100", "line 2": "H100", "line 3": "Latency"}
+
+
+def walls(app: AppTest) -> dict[str, float]:
+    """The reference lines in the utilization chart."""
+    return data_of(charts(app)[0], "walls").set_index("wall")["training_flop"].to_dict()
+
+
+def with_walls(app: AppTest) -> AppTest:
+    return run(app.toggle(key="walls").set_value(True))
+
+
+H100_WALLS = {"Critical compute": 1.924e28, "Latency wall": 1.598e31}
+
+
+def test_walls_are_drawn_in_the_utilization_chart_when_asked_for():
+    """If this fails, a line stands at another training compute than the closed form's."""
+    app = page()
+    assert walls(app) == {} and "Closed forms" not in said(app.main.caption)
+    with_walls(app)
+    assert walls(app) == pytest.approx(H100_WALLS, rel=1e-3)
+    assert "Closed forms, for H100: critical compute 1.9 × 10²⁸ FLOP, latency wall 1.6 × 10³¹ FLOP." in captions(app)
+    assert data_of(charts(app)[0], "walls")["Training compute"].tolist() == ["1.9 × 10²⁸ FLOP", "1.6 × 10³¹ FLOP"]
+    assert address(app)["walls"] == "true" and walls(page(**address(app))) == walls(app)
+    run(app.toggle(key="walls").set_value(False))
+    assert walls(app) == {}
+
+
+def test_walls_follow_the_selection_an_edit_and_what_is_typed():
+    app = with_walls(page())
+    assert walls(select(app, "V100"))["Critical compute"] == pytest.approx(1.305e27, rel=1e-3)
+    colour = data_of(charts(app)[0], "walls")["line"].unique().tolist()
+    assert colour == ["line 2"], "they are in the colour of another configuration"
+    select(app, "A100")
+    edit(app, "gpu.hbm_bandwidth", "1")
+    changed = with_gpu(A100, hbm_bandwidth=1e9)
+    assert walls(app)["Critical compute"] == pytest.approx(model.critical_compute(changed.gpu, changed.network, 0))
+    answer(show(select(app, "H100"), FORMS), training_months="6", exponent_difference="0.2")
+    assert walls(show(app, UTILIZATION)) == pytest.approx(
+        {"Critical compute": 1.942e31, "Latency wall": 4 * 1.598e31}, rel=1e-3
+    )
+
+
+def test_the_axis_reaches_to_walls_beyond_the_curve():
+    """If this fails, a wall is drawn outside the chart."""
+    app = with_walls(answer(show(page(), FORMS), training_months="1200")) if False else page(view=FORMS)
+    answer(app, training_months="1200", latency_s="1e-3")
+    with_walls(show(app, UTILIZATION))
+    spec = json.loads(charts(app)[0].proto.spec)
+    domains = re.findall(r'"domain": \[([\d.e+]+), ([\d.e+]+)\]', json.dumps(spec))
+    assert all(float(low) <= min(walls(app).values()) for low, _ in domains)
+    assert domains and all(float(high) >= max(walls(app).values()) for _, high in domains)
+
+
+def test_an_infinite_network_has_no_critical_compute_and_no_line():
+    """If this fails, a chart gets an infinite axis, or no sign says that nothing stops growth."""
+    app = page_with(INFINITE, view=FORMS)
+    assert metrics(app, FORMS)[f"Critical compute of {INFINITE.name}"] == "∞ FLOP"
+    assert list(walls(with_walls(show(app, UTILIZATION)))) == ["Latency wall"]
+
+
+# --- when and at what cost --------------------------------------------------------------------------------------------
+
+
+def reached_by(*configurations: Configuration, **growth) -> pd.DataFrame:
+    limits = training_limits(pd.concat(map(simulate, configurations), ignore_index=True))
+    return limits_reached(limits, **Questions().growth.model_dump() | growth)
+
+
+def test_years_in_chart_and_table_are_those_of_the_limits():
+    """If this fails, a limit is said to be reached in another year than growth from the start gives."""
+    app = page(view=WHEN)
+    assert table(app).set_index("Configuration").loc["H100"].to_dict() == {
+        "Linear scaling ends": "2.0 × 10²⁸ FLOP",
+        "Linear scaling ends in": "2027–2028",
+        "Latency wall": "2.7 × 10³¹ FLOP",
+        "Latency wall in": "2032–2033",
+    }
+    expected = reached_by(*DENSE.configurations)
+    pd.testing.assert_frame_equal(data_of(charts(app)[0], "limits")[list(expected)], expected, check_dtype=False)
+    h100 = data_of(charts(app)[0], "limits").iloc[0]
+    growth = math.log(h100["training_flop"] / 5e25)
+    assert h100["earliest"] == pytest.approx(2024 + growth / math.log(5))
+    assert h100["latest"] == pytest.approx(2024 + growth / math.log(4))
+    assert h100["Reached"] == "2027–2028"
+
+
+def test_growth_that_is_typed_in_moves_the_years():
+    """If this fails, one of the four inputs of growth does nothing.
+
+    The largest run doubles or grows tenfold a year, from 10²⁴ FLOP in 2000.
+    """
+    app = answer(page(view=WHEN), start_flop="1e24", start_year="2000", slow_growth="2", fast_growth="10")
+    typed = {"start_flop": 1e24, "start_year": 2000, "slow_growth": 2, "fast_growth": 10}
+    expected = reached_by(*DENSE.configurations, **typed)
+    pd.testing.assert_frame_equal(data_of(charts(app)[0], "limits")[list(expected)], expected, check_dtype=False)
+    end = math.log10(end_of(H100)["training_flop"] / 1e24)
+    years = math.floor(2000 + end), math.floor(2000 + end / math.log10(2))
+    assert table(app)["Linear scaling ends in"][0] == f"{years[0]}–{years[1]}" == "2004–2014"
+    cone = data_of(charts(app)[0], "cone").set_index("year")
+    assert cone.loc[2000].tolist() == [1e24, 1e24]
+    assert cone.loc[2003].tolist() == pytest.approx([8e24, 1e27])
+    press(app, "As in the article")
+    assert table(app)["Linear scaling ends in"][0] == "2027–2028"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"start_flop": "1e36", "slow_growth": "1.01", "fast_growth": "1.01"},
+        {"start_flop": "1e12", "slow_growth": "1.01", "fast_growth": "1000", "start_year": "1950"},
+        {"start_flop": "1e36", "slow_growth": "1000", "fast_growth": "1.01", "start_year": "2200"},
+        {"start_year": "2024.5"},
+    ],
+)
+def test_whatever_growth_is_typed_the_chart_stands(typed):
+    """If this fails, a start or a growth at the end of its range breaks the page."""
+    app = answer(page(view=WHEN), **typed)
+    assert not app.error and len(charts(app)) == 2
+    cone = data_of(charts(app)[0], "cone")
+    assert np.isfinite(cone.to_numpy()).all() and len(cone) <= 2 * 60 + 2
+
+
+def test_a_curve_that_never_reaches_a_limit_has_no_year():
+    short = H100.model_copy(update={"sweep": H100.sweep.model_copy(update={"d_model_max": 20480})})
+    app = page_with(short, view=WHEN)
+    assert table(app)[["Linear scaling ends", "Linear scaling ends in"]].to_numpy().tolist() == [["—", "—"]]
+    assert data_of(charts(app)[0], "limits")["limit"].tolist() == ["Latency wall"]
+    assert table(app)["Latency wall"][0].startswith("≥ ")
+
+
+def test_the_largest_run_on_gtx_580s_costs_five_billion_dollars():
+    """If this fails, the article's example has another price, power or energy on the page.
+
+    2²⁴ GPUs at $300 are $5.03 billion; at 244 W they take 4.09 GW, and that for the time of training.
+    """
+    app = page(preset=GTX_580_PRESET.title, view=WHEN)
+    energy_wh = 2**24 * 244 * end_of(GTX_580)["training_s"] / 3600
+    assert metrics(app, WHEN) == {
+        "GPUs": "16.8 million",
+        "Cost of GPUs": "$5.03 billion",
+        "Power": "4.09 GW",
+        "Energy": f"{energy_wh / 1e12:.3g} TWh",
+    }
+    edit(app, "gpu.price_usd", "600")
+    assert metrics(app, WHEN)["Cost of GPUs"] == "$10.1 billion"
+    edit(app, "gpu.power_w", "122")
+    assert metrics(app, WHEN)["Power"] == "2.05 GW" and metrics(app, WHEN)["Cost of GPUs"] == "$10.1 billion"
+    frame = simulate(GTX_580)
+    move_to(app, frame.iloc[0])
+    assert metrics(app, WHEN)["GPUs"] == amount(frame["n_gpus"][0])
+    assert metrics(app, WHEN)["Cost of GPUs"] == model.text.dollars(600 * frame["n_gpus"][0])
+
+
+@pytest.mark.parametrize(
+    ("measure", "per_gpu"),
+    [
+        ("Cost of GPUs", lambda gpu, frame: gpu.price_usd),
+        ("Power", lambda gpu, frame: gpu.power_w),
+        ("Energy", lambda gpu, frame: gpu.power_w * frame["training_s"] / 3600),
+    ],
+)
+def test_lines_of_costs_are_numbers_of_gpus_times_what_each_costs(measure, per_gpu):
+    """If this fails, a line is another configuration's, or its axis has another unit (Wh for energy)."""
+    app = page(view=WHEN)
+    run(app.segmented_control(key="cost").set_value(measure))
+    points = data_of(charts(app)[1], "points").set_index("Configuration")
+    for each in DENSE.configurations:
+        frame = simulate(each)
+        assert points.loc[each.name, "training_flop"].tolist() == frame["training_flop"].tolist()
+        assert points.loc[each.name, "cost"].tolist() == pytest.approx(
+            (frame["n_gpus"] * per_gpu(each.gpu, frame)).tolist()
+        )
+    selected = data_of(charts(app)[1], "selected")
+    assert selected[measure].tolist() == [metrics(app, WHEN)[measure]]
+    assert selected["training_flop"].tolist() == [end_of(H100)["training_flop"]]
+
+
+def test_what_is_not_known_is_said_to_be_and_leaves_the_chart():
+    app = edit(page(view=WHEN), "gpu.price_usd", "")
+    assert metrics(app, WHEN)["Cost of GPUs"] == "—" and metrics(app, WHEN)["Power"] != "—"
+    assert said(app.main.info) == "H100 has no price or power: type them under **GPU** at the left."
+    assert set(data_of(charts(app)[1], "points")["Configuration"]) == {"A100", "V100"}
+    assert data_of(charts(app)[1], "selected").empty
+    alone = page_with(with_gpu(H100, price_usd=None, power_w=None), view=WHEN)
+    assert len(charts(alone)) == 1 and "No GPU here has a price or a power" in said(alone.main.info)
+
+
+def test_a_price_that_is_a_guess_is_said_to_be():
+    app = page(view=WHEN)
+    assert "The price is a guess." in said(app.main.caption)
+    edit(app, "gpu.price_usd", "25,000")
+    assert "The price is a guess." not in said(app.main.caption)
+
+
+# --- any strategy -----------------------------------------------------------------------------------------------------
+
+PINNED = ("DP", "TP", "PP", "EP", "Microbatches", "Schedule", "Interleaving")
+
+
+def test_nothing_typed_compares_the_best_with_itself():
+    """If this fails, the search for any strategy finds another one than the curve has, or the table shows another."""
+    app, row = page(view=STRATEGY), end_of(H100)
+    compared = by_name(table(app))
+    assert compared["Yours"].tolist() == compared["Best"].tolist()
+    for name in PINNED:
+        value = row[name.lower()]
+        assert compared["Best"][name] == (value if isinstance(value, str) else f"{value:,}"), name
+    assert compared["Best"]["MFU"] == percent(row["mfu"], 1) and compared["Best"]["Step"] == duration(row["step_s"])
+    parts = data_of(charts(app)[0], "parts")
+    assert parts.groupby("What")["value"].sum().to_dict() == pytest.approx(
+        {"Yours": row["step_s"], "Best": row["step_s"]}
+    )
+
+
+def shape_of(row: pd.Series) -> Shape:
+    return Shape(**{name: row[name] for name in Shape.model_fields})
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"pp": 32},
+        {"dp": 512, "tp": 1024},
+        {"microbatches": 64, "schedule": "1F1B"},
+        {"pp": 64, "interleaving": 3},
+        {"schedule": "zero-bubble", "tp": 2048},
+    ],
+    ids=str,
+)
+def test_what_is_typed_is_obeyed_and_the_rest_is_the_fastest(typed):
+    """If this fails, the strategy of the reader is not the one that is compared."""
+    row = end_of(H100)
+    app = answer(page(view=STRATEGY), **{name: f"{value}" for name, value in typed.items()})
+    (own,) = fastest_strategy(H100, shape_of(row), row["n_gpus"], Pins(**typed)).to_dict("records")
+    compared = by_name(table(app))
+    for name, value in typed.items():
+        column = name.upper() if len(name) == 2 else name.capitalize()
+        assert compared["Yours"][column] == (value if isinstance(value, str) else f"{value:,}")
+    for name in PINNED:
+        value = own[name.lower()]
+        assert compared["Yours"][name] == (value if isinstance(value, str) else f"{value:,}")
+    assert compared["Yours"]["Step"] == duration(own["step_s"])
+    assert compared["Best"]["Step"] == duration(row["step_s"]), "the best changes with what is typed"
+    steps = data_of(charts(app)[0], "parts").groupby("What")["value"].sum().to_dict()
+    assert steps == pytest.approx({"Yours": own["step_s"], "Best": row["step_s"]})
+    assert steps["Yours"] > steps["Best"]
+    breakdown = step_breakdown(H100, pd.DataFrame([own])).iloc[0]
+    assert plain(f"Yours: {bottleneck(breakdown)}") in paragraphs(app, STRATEGY)
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        ({"pp": "7"}, "PP = 7 does not divide the 8,388,608 GPUs."),
+        ({"pp": "128"}, "PP = 128 does not divide the 576 layers."),
+        ({"ep": "2"}, "EP = 2 needs experts to split."),
+        (
+            {"dp": "1", "tp": "1", "pp": "1", "ep": "1"},
+            "DP · TP · PP · EP = 1, but the cluster has 8,388,608 GPUs.",
+        ),
+        (
+            {"pp": "64", "microbatches": "64", "schedule": "zero-bubble"},
+            "The zero-bubble schedule needs at least 2 · PP = 128 microbatches, not 64.",
+        ),
+    ],
+)
+def test_a_strategy_that_is_impossible_says_why_and_the_best_stays(typed, problem):
+    app = page(view=STRATEGY)
+    best = by_name(table(app))["Best"].to_dict()
+    answer(app, **typed)
+    assert f"Your strategy: {problem}" in said(app.main.error).splitlines()
+    assert list(by_name(table(app))) == ["Best"] and by_name(table(app))["Best"].to_dict() == best
+    assert set(data_of(charts(app)[0], "parts")["What"]) == {"Best"}
+    press(app, "Empty all")
+    assert not app.main.error and by_name(table(app))["Yours"].to_dict() == best
+
+
+def test_a_strategy_beyond_memory_or_deadline_says_by_how_much():
+    """If this fails, a strategy that cannot run looks like one that can."""
+    app = answer(page(view=STRATEGY), n_gpus="8")
+    messages = said([*app.main.error, *app.main.warning])
+    row = end_of(H100)
+    found = fastest_strategy(H100, shape_of(row), 8)
+    broken = found.attrs["broken"]
+    assert re.search(r"^It needs [\d.]+ TB of memory per GPU, of 80 GB\.$", broken[0])
+    assert re.search(r"^Training takes .* longer than the 3 months allowed\.$", broken[1])
+    assert all(f"Your strategy: {each}" in messages for each in broken)
+    assert by_name(table(app))["Yours"]["Memory per GPU"] in broken[0]
+
+
+def test_the_best_strategy_can_be_taken_and_changed():
+    app, row = press(page(view=STRATEGY), "Take the best strategy's degrees"), end_of(H100)
+    typed = asked(app, STRATEGY)
+    for name in Pins.model_fields:
+        assert typed[name] == (row[name] if isinstance(row[name], str) else f"{row[name]:,}")
+    assert typed["d_model"] == typed["n_gpus"] == "", "the model and the cluster are pinned too"
+    compared = by_name(table(app))
+    assert compared["Yours"].tolist() == compared["Best"].tolist()
+    answer(app, microbatches=f"{2 * row['microbatches']}")
+    assert by_name(table(app))["Yours"]["Microbatches"] == f"{2 * row['microbatches']:,}"
+    press(app, "Empty all")
+    assert {*asked(app, STRATEGY).values()} == {"", "any"}
+    assert by_name(table(app))["Yours"]["Microbatches"] == f"{row['microbatches']:,}"
+
+
+def test_another_model_on_another_cluster():
+    """If this fails, a model or a cluster that is no point of the curve cannot be asked for.
+
+    Narayanan et al. 2021 trained on 2,240 GPUs, 105 layers of 20,480 by 3 million tokens.
+    """
+    app = page(view=STRATEGY)
+    answer(app, d_model="20,480", n_layers="105", batch_tokens="9 × 2^18", n_gpus="2,240")
+    shape = Shape(d_model=20480, d_ff=4 * 20480, n_layers=105, batch_tokens=9 * 2**18)
+    (best,) = fastest_strategy(H100, shape, 2240).to_dict("records")
+    assert best["dp"] * best["tp"] * best["pp"] * best["ep"] == 2240
+    compared = by_name(table(app))["Best"]
+    assert math.prod(int(compared[kind].replace(",", "")) for kind in ("DP", "TP", "PP", "EP")) == 2240
+    assert compared["Step"] == duration(best["step_s"]) and compared["MFU"] == percent(best["mfu"], 1)
+    assert "**20,480 wide, 105 layers, on 2,240 GPUs**" in paragraphs(app, STRATEGY)
+
+
+def test_what_is_empty_is_that_of_the_selected_point_and_its_laws():
+    """If this fails, an empty input means something else than it says."""
+    app, frame = page(view=STRATEGY), simulate(H100)
+    row = frame.iloc[3]
+    move_to(app, row)
+    fields = ("d_model", "n_layers", "batch_tokens", "n_gpus")
+    placeholders = {name: question(app, name).proto.placeholder for name in fields}
+    assert placeholders == {name: f"{row[name]:,}" for name in fields}
+    assert by_name(table(app))["Best"]["Step"] == duration(row["step_s"])
+    answer(app, d_model="65,536")
+    shape = shape_by_laws(H100, 65536)
+    assert question(app, "n_layers").proto.placeholder == f"{shape.n_layers:,}"
+    assert question(app, "batch_tokens").proto.placeholder == f"{shape.batch_tokens:,}"
+    (best,) = fastest_strategy(H100, shape, row["n_gpus"]).to_dict("records")
+    assert by_name(table(app))["Best"]["Step"] == duration(best["step_s"])
+
+
+def test_strategies_are_of_the_selected_configuration_as_it_is_edited():
+    app = edit(page(view=STRATEGY, configuration="A100"), "network.0.size", "16")
+    level = A100.network[0].model_copy(update={"size": 16})
+    larger = A100.model_copy(update={"network": (level, A100.network[1])})
+    row = simulate(larger).set_index("d_model").loc[app.select_slider(key="point").value]
+    compared = by_name(table(app))["Best"]
+    assert compared["Step"] == duration(row["step_s"])
+    on_the_node = compared["Node (level 1)"]
+    assert math.prod(int(each.replace(",", "")) for each in re.findall(r"[\d,]+(?= ·|$)", on_the_node)) == 16
+
+
+def test_what_no_law_allows_is_said_in_place_of_an_answer():
+    app = edit(page(view=STRATEGY), "scaling.depth", "power")
+    edit(app, "scaling.depth.power.exponent", "0.4")
+    answer(app, d_model="67,108,864")
+    with pytest.raises(ValueError, match="give it a lower") as refused:
+        shape_by_laws(page_configuration(app), 67108864)
+    assert said(app.main.error).lower() == str(refused.value).lower()
+    assert not tab(app, STRATEGY).dataframe
+
+
+def page_configuration(app: AppTest) -> Configuration:
+    entries = app.session_state["entries"][app.selectbox(key="preset").value].values()
+    return next(each.valid for each in entries if each.valid.name == app.selectbox(key="configuration").value)
+
+
+def test_a_search_can_be_stopped_and_goes_on(monkeypatch):
+    """If this fails, a search that takes long cannot be ended, or takes the page with it."""
+    pressed, searched = [], []
+
+    @functools.wraps(fastest_strategy)
+    def slow(configuration, shape, n_gpus, pins, *, progress):
+        if not pressed:
+            progress(0.1)
+            before = widgets()
+            time.sleep(0.45)
+            progress(0.5)
+            pressed.extend(widgets() - before)
+            press_while_it_runs(*pressed)
+            time.sleep(0.15)
+            progress(0.75)
+        searched.append(pins)
+        return fastest_strategy(configuration, shape, n_gpus, pins, progress=progress)
+
+    monkeypatch.setattr(model.pinned, "fastest_strategy", slow)
+    odd = H100.model_copy(update={"assumptions": H100.assumptions.model_copy(update={"training_months": 2.75})})
+    app = page_with(odd, view=STRATEGY)
+    assert pressed and not searched and not charts(app)
+    assert headline(app)["GPUs"] != "—" and "Stopped. Go on" in labels(app)
+    press(app, "Stopped. Go on")
+    assert searched == [Pins()] and by_name(table(app))["Yours"]["MFU"], "the same is searched for twice, or not at all"
+    answer(app, pp="64")
+    assert searched == [Pins(), Pins(pp=64)]
+
+
+# --- reality check ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checked() -> pd.DataFrame:
+    return reality_check()
+
+
+def test_published_runs_are_those_of_the_check(checked):
+    """If this fails, chart or table show another MFU than what was measured or what the model gives."""
+    app = page(view=REALITY)
+    runs = data_of(charts(app)[0], "runs")
+    columns = {"Run": "name", "measured_mfu": "measured_mfu", "model_mfu": "model_mfu"}
+    assert runs[list(columns)].to_numpy().tolist() == checked[list(columns.values())].to_numpy().tolist()
+    shown = table(app).set_index("Run")
+    assert shown["Measured / model"].to_dict() == checked.set_index("name")["ratio"].to_dict()
+    assert shown["Measured step"].tolist() == checked["measured_step_s"].map(duration).tolist()
+    assert shown["Step of the model"].tolist() == checked["model_step_s"].map(duration).tolist()
+    assert len(shown) == len(model.presets.load_published_runs()) >= 14
+
+
+def test_parts_of_the_measured_step_fill_it(checked):
+    app = page(view=REALITY)
+    parts = data_of(charts(app)[1], "parts").pivot(index="What", columns="part", values="value").loc[checked["name"]]
+    np.testing.assert_allclose(parts.sum(axis=1), 1, atol=1e-3)
+    gap = 1 - checked.set_index("name")["ratio"]
+    assert parts["What the model leaves out"].to_dict() == pytest.approx(gap.to_dict())
+    ideal = (checked["ideal_compute_s"] / checked["measured_step_s"]).tolist()
+    assert parts["Arithmetic"].tolist() == pytest.approx(ideal)
+
+
+def test_the_gap_is_explained_and_no_run_beats_the_model():
+    app = page(view=REALITY)
+    reasons = next(each for each in paragraphs(app, REALITY) if "What the gap is made of" in each)
+    assert reasons.splitlines()[1:] == [f"- {plain(reason)}" for reason in GAP]
+    assert "so no run should be above it: none is." in said(app.main.caption)
+
+
+def test_a_run_that_beats_the_model_is_named(monkeypatch):
+    """If this fails, the page says that the model is an upper bound where it is not."""
+    first, second, *_ = model.presets.load_published_runs()
+    beating = reality_check([first, second])
+    beating.loc[1, "ratio"] = 1.01
+    beating.loc[1, "name"] = "A *fast* one"
+    monkeypatch.setattr(model.reality, "reality_check", lambda *, progress: beating)
+    st.cache_resource.clear()
+    app = page(view=REALITY)
+    st.cache_resource.clear()
+    assert "so no run should be above it: A *fast* one are." in said(app.main.caption)
+
+
+def test_published_runs_are_there_without_any_curve():
+    app = page_with(H100, view=REALITY, shown=(model.workspace.Shown(included=False, colour=0),))
+    assert len(charts(app)) == 2 and len(table(app)) >= 14
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+LEVEL_NAMES = ["constructor", "**x**", "$a$ $b$", "<i>y</i>", "אב"]
+
+
+@pytest.mark.parametrize("name", [*LEVEL_NAMES, *HOSTILE])
+def test_names_show_as_the_text_they_are_in_answers(name):
+    """If this fails, the name of a configuration or a network level is taken for markup, or for something of a chart."""
+    named = called(name)
+    app = page_with(named, view=TIME)
+    for view, ending in ((TIME, " at one point"), (WHEN, " at one point"), (STRATEGY, " at one point")):
+        show(app, view)
+        (heading,) = [each for each in paragraphs(app, view) if each.endswith(f"{ending}**")]
+        assert_reads(heading.partition(" **")[2].removesuffix(f"{ending}**"), named.name)
+    show(app, LEVERS)
+    quantities = {quantity for quantity, _ in drawn_levers(app).index}
+    assert {f"{named.name} (level 1): bandwidth", f"{named.name} (level 2): latency"} <= quantities
+    labels = json.loads(charts(app)[0].proto.spec)["layer"][0]["encoding"]["y"]["axis"]["labelExpr"]
+    assert json.dumps(f" {named.name} (level 1): bandwidth") in labels
+    show(app, STRATEGY)
+    assert {f"{named.name} (level 1)", f"{named.name} (level 2)"} <= {*by_name(table(app)).index}
+    show(app, WHEN)
+    assert table(app)["Configuration"].tolist() == [named.name]
+    assert {*data_of(charts(app)[0], "limits")["Configuration"]} == {named.name}
+    assert {*data_of(charts(app)[1], "points")["line"]} == {"line 0"}
+    show(app, FORMS)
+    (label,) = [each.label for each in tab(app, FORMS).metric if each.label.startswith("Critical compute of ")]
+    assert_reads(label.removeprefix("Critical compute of "), named.name)
+    (caption,) = [
+        each for each in captions(with_walls(show(app, UTILIZATION))) if each.startswith("Closed forms, for ")
+    ]
+    assert_reads(caption.removeprefix("Closed forms, for ").partition(": critical compute")[0], named.name)
+
+
+# --- what is asked is kept --------------------------------------------------------------------------------------------
+
+TYPED = {
+    FORMS: {
+        "training_months": "6",
+        "batch_tokens": "8,000,000",
+        "n_layers": "100",
+        "latency_s": "4.5",
+        "tokens_per_parameter": "25",
+        "exponent_difference": "0.125",
+    },
+    WHEN: {"start_flop": "3 × 10²⁶", "start_year": "2025.5", "slow_growth": "2", "fast_growth": "10"},
+    STRATEGY: {
+        "d_model": "20,480",
+        "n_layers": "105",
+        "batch_tokens": "2,359,296",
+        "n_gpus": "2,240",
+        "dp": "2",
+        "tp": "32",
+        "pp": "35",
+        "ep": "1",
+        "microbatches": "192",
+        "interleaving": "3",
+        "schedule": "1F1B",
+    },
+}
+
+
+def asked_throughout() -> AppTest:
+    app = page(configuration="A100")
+    for view, typed in TYPED.items():
+        answer(show(app, view), **typed)
+    return app
+
+
+def test_every_input_of_every_question_is_on_the_page():
+    """If this fails, there is a question that cannot be asked, or that nothing below looks at."""
+    for view, typed in TYPED.items():
+        assert asked(page(view=view), view).keys() == typed.keys()
+    fields = [name for question in Questions.model_fields.values() for name in question.annotation.model_fields]
+    assert sorted(fields) == sorted(name for typed in TYPED.values() for name in typed)
+
+
+def answers(app: AppTest) -> dict[str, object]:
+    """All that is typed and said in the tabs with inputs."""
+    found = {}
+    for view in TYPED:
+        show(app, view)
+        found[view] = asked(app, view), texts(app)
+    return found
+
+
+def test_what_is_asked_outlives_looks_at_other_tabs_presets_and_configurations():
+    app = asked_throughout()
+    for act in (
+        lambda: show(app, UTILIZATION),
+        lambda: choose_preset(app, GTX_580_PRESET.title),
+        lambda: choose_preset(app, DENSE.title),
+        lambda: select(app, "V100"),
+        lambda: edit(app, "gpu.sm_count", "40"),
+    ):
+        act()
+        assert {view: asked(show(app, view), view) for view in TYPED} == TYPED
+
+
+def test_a_link_gives_the_same_answers():
+    """If this fails, somebody who is sent a link reads other answers than were sent."""
+    app = asked_throughout()
+    before = answers(app)
+    assert {view: typed for view, (typed, _) in before.items()} == TYPED
+    again = page(**address(app))
+    assert not again.warning
+    assert answers(again) == before
+    for view in ANSWERS:
+        assert texts(page(**address(app) | {"view": view})) == texts(show(app, view)), view
+
+
+def test_questions_make_a_link_and_defaults_none():
+    app = answer(page(view=FORMS), n_layers="100")
+    assert address(app)["edits"]
+    answer(app, n_layers="120")
+    assert "edits" not in address(app), "a link repeats what is so anyway"
+
+
+def test_files_keep_what_is_asked_and_bring_it_back(downloads):  # noqa: F811, a fixture
+    """If this fails, a saved state forgets what was typed, or a file opened leaves what was typed before."""
+    app = asked_throughout()
+    before, saved = answers(app), {label: downloads[label]() for label in ("State", "Complete output")}
+    for text in saved.values():
+        kept = from_json(text).questions
+        assert kept.latency_wall.latency_s == pytest.approx(4.5e-6) and kept.strategy.pp == 35
+        assert answers(open_file(page(), text)) == before
+    fresh = open_file(app, to_json(workspace(H100)))
+    assert {view: asked(show(fresh, view), view) for view in TYPED} == {
+        view: asked(page(view=view), view) for view in TYPED
+    }
+
+
+def test_a_refused_answer_stays_typed_but_is_not_linked_to():
+    app = answer(page(view=WHEN), slow_growth="2")
+    answer(app, slow_growth="never")
+    assert complaint(app, WHEN, "slow_growth").startswith("“never” is not a number.")
+    assert asked(show(show(app, UTILIZATION), WHEN), WHEN)["slow_growth"] == "never"
+    assert asked(page(**address(app)), WHEN)["slow_growth"] == "2"
