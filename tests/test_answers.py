@@ -314,6 +314,8 @@ class Made:
     ----------
     done : list of Configuration
         What was asked for.
+    best : float
+        Share of peak sustained that the first point has.
     power : float
         Of the level's latency, by which the latency wall falls.
     stop_at : int or None
@@ -321,7 +323,7 @@ class Made:
     """
 
     def __init__(self):
-        self.done, self.power, self.stop_at = [], 2, None
+        self.done, self.best, self.power, self.stop_at = [], 1.0, 2, None
 
     def __call__(self, configuration: Configuration, *, progress: Callable[[float], None] | None = None):
         if len(self.done) == self.stop_at:
@@ -330,7 +332,9 @@ class Made:
         self.done.append(configuration)
         outer = configuration.network[-1]
         end = outer.bandwidth / 1e11 * 1e28
-        frame = pd.DataFrame({"training_flop": [1e27, end, 1e40], "fraction_of_peak": [1.0, 0.8, 0.0]})
+        frame = pd.DataFrame(
+            {"training_flop": [1e27, end, 1e40], "fraction_of_peak": [self.best, 0.8 * self.best, 0.0]}
+        )
         frame.attrs = {"latency_wall_flop": 1e34 / (outer.latency_s / 1e-6) ** self.power, "ends": True}
         return frame
 
@@ -367,6 +371,22 @@ def test_bars_that_are_cut_off_say_so(made):
     assert "Bars end at a factor of 100; point at one for its value." in said(app.main.caption)
     said_of_bars = data_of(charts(app)[0], "levers").set_index(["Quantity", "Change"])["Limit"]
     assert said_of_bars["Cluster: latency"].to_dict() == {"× 2": flop(1e34 / 256), "÷ 2": flop(1e34 * 256)}
+
+
+def test_changes_that_are_out_of_range_have_no_bar(made):
+    """If this fails, a bar stands for a limit that there is not. The longest training is of 1,200 months."""
+    longest = H100.assumptions.model_copy(update={"training_months": 1200})
+    drawn = drawn_levers(page_with(small(assumptions=longest), view=LEVERS))
+    assert list(drawn["Training time"].index) == ["÷ 2"] and list(drawn["Depth"].index) == ["× 2", "÷ 2"]
+
+
+def test_a_limit_that_nothing_moves_is_said_to_be(made):
+    """If this fails, a configuration that is nowhere above the threshold has bars, or an error of the program."""
+    made.best = 0.7
+    app = page_with(small(), view=LEVERS)
+    assert "None of them brings MFU above the threshold." in said(app.main.info) and not charts(app)
+    run(app.slider(key="threshold").set_value(60))
+    assert "None of them" not in said(app.main.info) and len(charts(app)) == 1
 
 
 def test_the_map_is_drawn_when_asked_for_and_kept(made):
@@ -628,10 +648,9 @@ def test_walls_follow_the_selection_an_edit_and_what_is_typed():
 def axis_of(chart) -> tuple[float, float]:
     """The ends of the axis of training compute."""
     layers = json.loads(chart.proto.spec)["layer"]
-    (domain,) = [
-        layer["encoding"]["x"]["scale"]["domain"] for layer in layers if "scale" in layer["encoding"].get("x", {})
-    ]
-    return tuple(domain)
+    ends = [layer["encoding"].get("x", {}).get("scale", {}).get("domain") for layer in layers]
+    ((least, most),) = {tuple(each) for each in ends if each}
+    return least, most
 
 
 def test_the_axis_reaches_to_walls_beyond_the_curve():

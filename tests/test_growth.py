@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from model.growth import years_reached
+from model.growth import largest_runs, limits_reached, years_reached
 from model.questions import GrowthQuestion
 from model.words import years_in_words
 
@@ -56,6 +57,51 @@ def test_what_does_not_grow_is_refused(slow, fast, named):
     """If this fails, a shrinking run is said to reach a limit, in the past."""
     with pytest.raises(ValueError, match=f"growth must be above 1, got {named}$"):
         years_reached(2e28, **ARTICLES | {"slow_growth": slow, "fast_growth": fast})
+
+
+LIMITS = pd.DataFrame(
+    {
+        "configuration": ["A", "B"],
+        "linear_scaling_end_flop": [1e24 * 16, math.nan],
+        "latency_wall_flop": [1e24 * 2**10, 1e24],
+    }
+)
+
+
+def test_every_limit_of_every_configuration_has_its_years():
+    """If this fails, years stand beside another limit or another configuration's name."""
+    reached = limits_reached(LIMITS, start_flop=1e24, start_year=2000, slow_growth=2, fast_growth=4)
+    assert list(reached) == ["limit", "configuration", "training_flop", "earliest", "latest"]
+    expected = [
+        ["Linear scaling ends", "A", 1e24 * 16, 2002, 2004],
+        ["Linear scaling ends", "B", math.nan, math.nan, math.nan],
+        ["Latency wall", "A", 1e24 * 2**10, 2005, 2010],
+        ["Latency wall", "B", 1e24, 2000, 2000],
+    ]
+    pd.testing.assert_frame_equal(reached, pd.DataFrame(expected, columns=reached.columns), check_dtype=False)
+
+
+def test_no_configuration_reaches_no_limit():
+    """If this fails, a table without configurations is an error."""
+    assert limits_reached(LIMITS[:0], **ARTICLES).empty
+
+
+def test_largest_runs_grow_from_their_start_both_ways():
+    """If this fails, the cone of the largest runs starts elsewhere, or opens at another rate."""
+    runs = largest_runs([1998, 2000, 2001, 2003], start_flop=1e24, start_year=2000, slow_growth=2, fast_growth=10)
+    expected = {
+        "year": [1998, 2000, 2001, 2003],
+        "slow": [1e24 / 4, 1e24, 2e24, 8e24],
+        "fast": [1e22, 1e24, 1e25, 1e27],
+    }
+    pd.testing.assert_frame_equal(runs, pd.DataFrame(expected), check_dtype=False, rtol=1e-12)
+
+
+@pytest.mark.parametrize("training_flop", [6e25, 2e28, 1e33])
+def test_limits_are_reached_where_the_largest_runs_do(training_flop):
+    """If this fails, a limit is drawn beside the cone that is said to reach it."""
+    runs = largest_runs(years_reached(training_flop, **ARTICLES), **ARTICLES)
+    assert (runs["fast"][0], runs["slow"][1]) == pytest.approx((training_flop, training_flop))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from model import Configuration, Gpu, NetworkLevel, Shape, Strategy, evaluate, load_hardware, matmul_time, simulate
 from model.configuration import Assumptions, ScalingLaws, Sweep
 from model.gpu import block_time
-from model.scaling import Shapes, given_shape
+from model.scaling import Shapes, given_shape, shape_by_laws
 from model.search import Clusters, ClusterSearch
 
 TIE = 1e-9  # the specification's
@@ -444,3 +444,48 @@ def test_sweeps_are_the_oracles(configuration):
         for name in CLOSE:
             assert row[name] == approx(their[name]), name
         assert comm(row) == pytest.approx(comm(their), rel=TIE, abs=1e-12 * row["step_s"])
+
+
+@examples(300)
+@given(
+    machines(depths=(1,)),
+    scaling_laws(),
+    sizes(2**20),
+    st.none() | st.integers(1, 2**12),
+    st.none() | st.integers(1, 2**40),
+)
+def test_models_of_any_width_and_depth_are_by_the_laws(configuration, laws, d_model, n_layers, batch_tokens):
+    """If this fails, a model between those of a curve, or of another depth, has other experts or another batch.
+
+    The batch is the law's for the depth that is given, for the training FLOP follows from it.
+    """
+    whole = configuration.model_copy(update={"scaling": laws})
+    their = oracle.shape_of(whole, d_model)
+    if n_layers:
+        _, _, tokens, flop = oracle.sizes(laws, d_model, their.d_ff, n_layers, their.sparsity)
+        s = laws.sequence_length
+        batch = s * oracle.batch_of(laws.batch, laws.batch_multiplier, their.sparsity, flop, tokens, s)
+        their = their._replace(n_layers=n_layers, batch_tokens=batch)
+    if batch_tokens:
+        their = their._replace(batch_tokens=batch_tokens)
+    assert shape_by_laws(whole, d_model, n_layers, batch_tokens) == Shape(
+        **{name: getattr(their, name) for name in Shape.model_fields}
+    )
+
+
+@pytest.mark.parametrize(
+    ("laws", "named"),
+    [
+        ({"depth": {"law": "power", "coefficient": 1e6, "exponent": 0.5}}, "'power' gives .* layers at d_model 4096"),
+        (
+            {"batch": {"law": "constant", "tokens": 1e15}, "batch_multiplier": 1e6},
+            "'constant' gives .* tokens in a batch",
+        ),
+    ],
+)
+def test_a_model_beyond_the_range_of_numbers_names_its_law(laws, named):
+    """If this fails, a width that no curve reaches is an error that does not say what to change."""
+    gpu, network = dict(load_hardware()["H100 SXM"]).values()
+    configuration = Configuration(name="Deep", gpu=gpu, network=network, scaling=laws)
+    with pytest.raises(ValueError, match=f"^the law {named}"):
+        shape_by_laws(configuration, 4096)

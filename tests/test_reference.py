@@ -23,7 +23,8 @@ from model import (
     simulate,
     training_limits,
 )
-from model.limits import critical_compute_curves
+from model.limits import closed_form_walls, critical_compute_curves
+from model.questions import LatencyWallQuestion
 
 DATA = Path(__file__).with_name("data")
 HARDWARE = load_hardware()
@@ -235,3 +236,20 @@ def test_curves_against_the_exponent_difference_go_through_the_numbers_of_the_sp
 def test_only_latency_is_left_without_hardware():
     """If this fails, a plot for which no GPU is chosen is an error."""
     assert critical_compute_curves({}, [0])["curve"].tolist() == ["Latency"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "difference", "critical"),
+    [
+        ("H100 SXM", 0, "1.92e+28"),
+        ("V100 SXM", 0.2, "2.19e+29"),
+        ("H100 SXM Infinite Network, Low Latency", 0, "inf"),
+    ],
+)
+def test_both_walls_are_those_of_the_formulas(gpu, difference, critical):
+    """If this fails, a reference line in the chart stands elsewhere than the closed form that it is named after."""
+    hardware = HARDWARE[gpu]
+    walls = closed_form_walls(hardware.gpu, hardware.network, difference, **LatencyWallQuestion().quantities)
+    assert list(walls) == ["wall", "training_flop"]
+    printed = dict(zip(walls["wall"], walls["training_flop"].map("{:.2e}".format), strict=True))
+    assert printed == {"Critical compute": critical, "Latency wall": "1.60e+31"}
