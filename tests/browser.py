@@ -255,13 +255,16 @@ def enter(page: Page, label: str, text: str, index: int = 0) -> None:
         field(page, label, index).press("Enter")
 
 
+def scroll_to(box: Locator) -> None:
+    """Scroll until a list is in view, and wait until that is over: scrolls close lists."""
+    box.scroll_into_view_if_needed()
+    box.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def option_of(page: Page, label: str, option: str) -> Locator:
     """What to choose of a list of the sidebar, which is opened."""
     box = sidebar(page).get_by_role("combobox", name=label, exact=True)
-    box.scroll_into_view_if_needed()
-    page.evaluate(
-        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )  # scrolls close lists
+    scroll_to(box)
     box.click()
     return page.get_by_role("option", name=option, exact=True)
 
