@@ -1325,8 +1325,8 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     missing = [quantity for quantity in found["quantity"].unique() if quantity not in names]
     if missing:
         st.caption(
-            f"Left out: {plain(', '.join(missing))}. Changed or not, no run is above the threshold, or the change is out "
-            "of range."
+            f"Left out: {plain(', '.join(missing))}. Changed or not, no run is above the threshold, or the change is "
+            "out of range."
         )
     cut_off = (known["ratio"] != levers["shown"]).any()
     st.caption(
