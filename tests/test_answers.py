@@ -601,6 +601,7 @@ def test_the_plot_of_critical_compute_is_the_closed_forms(typed, latency_s):
     pd.testing.assert_frame_equal(drawn[list(expected)], expected, check_dtype=False, rtol=1e-9)
     assert drawn["exponent_difference"].min() == -0.2 and drawn["exponent_difference"].max() == 0.2
     assert drawn["Training compute"].tolist() == expected["training_flop"].map(flop).tolist()
+    assert metrics(app, FORMS)["Latency alone allows"] == flop(float(model.latency_limit(0, latency_s)), 3)
     lines = drawn.drop_duplicates("line").set_index("line")["curve"].to_dict()
     assert lines == {"line 0": "V100", "line 1": "A100", "line 2": "H100", "line 3": "Latency"}
 
