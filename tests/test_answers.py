@@ -22,6 +22,7 @@ from test_app import (
     HOSTILE,
     LEVERS,
     PRESETS,
+    RAW,
     REALITY,
     SHORT,
     STRATEGY,
@@ -34,7 +35,6 @@ from test_app import (
     address,
     as_on_a_server,  # noqa: F401, a fixture
     assert_reads,
-    called,
     captions,
     charts,
     choose_preset,
@@ -900,6 +900,15 @@ def test_a_strategy_beyond_memory_or_deadline_says_by_how_much():
     assert by_name(table(app))["Yours"]["Memory per GPU"] in broken[0]
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [{"d_model": "16,777,216", "n_gpus": "1"}, {"d_model": "1", "n_gpus": "2", "n_layers": "2", "batch_tokens": "2"}],
+)
+def test_times_of_any_length_are_in_words(typed):
+    """If this fails, the years or the nanoseconds of an extreme strategy are as a program prints them."""
+    assert not [text for text in texts(answer(page(view=STRATEGY), **typed)) if RAW.search(text)]
+
+
 def test_the_best_strategy_can_be_taken_and_changed():
     app, row = press(page(view=STRATEGY), "Take the best strategy's degrees"), end_of(H100)
     typed = asked(app, STRATEGY)
@@ -1071,7 +1080,7 @@ LEVEL_NAMES = ["constructor", "**x**", "$a$ $b$", "<i>y</i>", "__proto__", "אב
 def test_names_show_as_the_text_they_are_in_answers(name, level_name):
     """If this fails, the name of a configuration or a network level is taken for markup, or for a part of a chart."""
     levels = tuple(level.model_copy(update={"name": level_name}) for level in H100.network)
-    named = called(name).model_copy(update={"network": levels})
+    named = H100.model_copy(update={"name": name, "network": levels})
     app = page_with(named, view=TIME)
     for view in (TIME, WHEN, STRATEGY):
         (heading,) = [each for each in paragraphs(show(app, view), view) if each.endswith(" at one point**")]
