@@ -275,7 +275,7 @@ def type_in(title: str, number: int, item: Input, key: str, visit: int) -> None:
 def answer(item: Input, key: str) -> None:
     """Take over what was typed into the widget of a question."""
     if state.get(key) is not None:
-        state.asked = answered(state.asked, item, state[key])
+        state.asked, state.halted = answered(state.asked, item, state[key]), ""
 
 
 def take_hardware(title: str, number: int, key: str) -> None:
@@ -424,7 +424,9 @@ def remembered(configuration: Configuration, *, progress=None) -> pd.DataFrame:
 
 def worked_out(work, configuration: Configuration, words: str, place) -> pd.DataFrame | None:
     """What a function of `model.sensitivity` finds, which is kept; nothing if it was stopped."""
-    kept, name = small_slot(configuration, work.__name__, str(threshold)), work.__name__
+    name = work.__name__
+    names_of_levels = (level.name for level in configuration.network)  # which quantities bear
+    kept = small_slot(configuration, name, str(threshold), *names_of_levels)
     if not kept and state.halted == name:
         return None
     show = partial(Bar(name, place, partial(halt, name)).show, words, 0, 1)
@@ -1147,7 +1149,7 @@ def reality_chart(names: list[str]) -> alt.LayerChart:
 
 if "entries" not in state:
     state.entries, state.sheets, state.numbers = {}, {}, itertools.count()
-    state.stopped, state.halted, state.mapped, state.picked = False, "", None, None
+    state.stopped, state.halted, state.mapped, state.picked = False, "", "", None
     state.asked = asked_of(Questions())
     state.notice = read_link()
 
@@ -1273,10 +1275,10 @@ def levers_tab(curve: Curve) -> None:
         else:
             draw_levers(found, limit, curve)
     with map_place:
-        if state.mapped != curve.configuration:
+        if state.mapped != what_counts(curve.configuration):
             st.button(
                 "Draw the map",
-                on_click=lambda: state.update(mapped=curve.configuration, halted=""),
+                on_click=lambda: state.update(mapped=what_counts(curve.configuration), halted=""),
                 icon=":material/grid_on:",
                 help=f"Simulates {len(IMPROVEMENTS)} × {len(IMPROVEMENTS)} networks, which takes some seconds.",
             )
@@ -1688,7 +1690,7 @@ def reality_tab() -> None:
         beaten = list(checked["name"][checked["ratio"] > 1])
         st.caption(
             "Both on the same count of FLOP, 6 · parameters · tokens. The model is an upper bound, so no run should be "
-            f"above it: {plain(', '.join(beaten)) + ' are' if beaten else 'none is'}."
+            f"above it: {plain(', '.join(beaten) or 'none')} {'are' if len(beaten) > 1 else 'is'}."
         )
 
 

@@ -130,6 +130,7 @@ def fastest_strategy(
     """
     if not 1 <= n_gpus < LARGEST_CLUSTER:
         raise ValueError(f"n_gpus must be from 1 to 2^63 - 1, got {n_gpus}")
+    n_gpus = int(n_gpus)  # numpy's whole numbers overflow
     shapes, strategies = given_shape(configuration, shape), None
     broken = _broken_splits(shape, n_gpus, pins)
     if not broken:

@@ -221,9 +221,8 @@ def comparable_limits(curve: "pd.DataFrame", threshold: float = 0.8) -> Comparab
 
 def quantities(configuration: Configuration) -> dict[str, Change]:
     """What of hardware and algorithms can be scaled, by title: functions of a configuration and a factor."""
-    levels = configuration.network
-    names = [level.name for level in levels]
-    titles = [f"{name} (level {index + 1})" if names.count(name) > 1 else name for index, name in enumerate(names)]
+    names = [level.name for level in configuration.network]
+    titles = [f"{name} (level {index})" if len({*names}) < len(names) else name for index, name in enumerate(names, 1)]
     return {
         "FLOP/s": _scaled_flop,
         "Memory bandwidth": partial(_scaled, ("gpu", "hbm_bandwidth")),

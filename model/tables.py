@@ -122,8 +122,9 @@ def comparable_in_words(found: "pd.DataFrame") -> "pd.DataFrame":
     """Both limits of each row of `sensitivities` or `improvement_map`, with ≤ and ≥ where only a bound is known."""
     import pandas as pd
 
-    below = found["above"].map({True: "", False: "≤ "})
-    beyond = found["ends"].map({True: "", False: "≥ "})
+    known = found["latency_wall_flop"].notna()
+    below = found["above"].map({True: "", False: "≤ "}).where(known, "")
+    beyond = found["ends"].map({True: "", False: "≥ "}).where(known, "")
     end, wall = (found[column].map(flop) for column in LIMITS.values())
     return pd.DataFrame(dict(zip(LIMITS, (below.where(~found["above"], beyond) + end, beyond + wall), strict=True)))
 

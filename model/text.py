@@ -111,7 +111,8 @@ def duration(seconds) -> str:
     if special:
         return special if special == MISSING else f"{special} s"
     size, name = next(((size, name) for size, name in _TIMES if _rounded(seconds / size) >= 1), _TIMES[-1])
-    count = f"{_rounded(seconds / size):,g}"
+    rounded = _rounded(seconds / size)
+    count = f"{rounded:,g}" if rounded == 0 or 1e-3 <= abs(rounded) < 1e6 else scientific(rounded, 3)
     return f"{count} {name.removesuffix('s') if count == '1' and len(name) > 2 else name}"
 
 
