@@ -169,7 +169,7 @@ def told(page) -> dict[str, str]:
 @pytest.mark.parametrize("width", [1440, TELEPHONE])
 def test_every_answer_is_drawn_and_fits(visit, width, scheme):
     """If this fails, a chart is empty, squeezed, cut off or illegible, or on a telephone a tab is out of reach."""
-    page = visit(width=width, scheme=scheme)
+    page = visit(width=width, scheme=scheme, view=TIME)
     wrong = []
     for tab in ANSWERS:
         open_tab(page, tab)
@@ -460,7 +460,7 @@ def test_the_address_holds_every_question(visit):
 
 def test_answers_are_asked_for_by_keyboard(visit):
     """If this fails, those who use no mouse cannot reach or change what a tab is asked."""
-    page = visit()
+    page = visit(view=LEVERS)
     for tab in (LEVERS, FORMS, WHEN, STRATEGY):
         open_tab(page, tab)
         inputs = [one for role in ("textbox", "slider", "combobox") for one in panel(page).get_by_role(role).all()]
