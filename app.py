@@ -140,7 +140,7 @@ FACTOR = """
     datum.value < 1 ? '÷' + format(1 / datum.value, '~r') : datum.value > 1 ? '×' + format(datum.value, '~r') : '1'
 """
 INVERSE = FACTOR.replace("÷", "_").replace("×", "÷").replace("_", "×")
-GAP_PART = "What the model leaves out"
+GAP_PART = "Not in the model"
 MOST_SHOWN = 100  # by which a limit moves, in a chart
 GENERATIONS = {"V100": "V100 SXM", "A100": "A100 SXM", "H100": "H100 SXM"}
 ALPHAS = [step / 50 for step in range(-10, 11)]
@@ -898,7 +898,13 @@ def shades(field: str, styles: dict[str, tuple[str, float]]) -> tuple[alt.Color,
     """Colour and opacity by the titles in a field, in one legend above the chart."""
     colours, opacities = zip(*styles.values(), strict=True)
     legend = alt.Legend(
-        title=None, orient="top", columns=alt.expr("max(1, floor(width / 190))"), labelFontSize=13, symbolType="square"
+        title=None,
+        orient="top",
+        columns=alt.expr("max(width < 200 ? 1 : 2, floor(width / 190))"),
+        columnPadding=4,
+        rowPadding=0,
+        labelFontSize=alt.expr("width < 400 ? 11 : 13"),  # two columns on a telephone
+        symbolType="square",
     )
     scale = {"type": "ordinal", "domain": list(styles)}
     return (
@@ -969,7 +975,7 @@ def bars_chart(parts: dict[str, tuple[str, float]], rows: list[str], title: str,
             description="spoken:N",
         )
     )
-    return finished(alt.layer(bars), 30 * len(rows) + 180)
+    return finished(alt.layer(bars), 30 * len(rows) + 200)
 
 
 @chart
@@ -1030,9 +1036,10 @@ def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> 
     """Closed forms against α. Data set: `curves` (line, exponent_difference, training_flop), `asked`."""
     keys = list(keys_of(names).values())
     legend = legend_of(names)
+    colour = alt.Color("line:N", scale=alt.Scale(domain=keys, range=colours), legend=legend)
     x = alt.X(
         "exponent_difference:Q",
-        title="α, growth of the batch less growth of the depth, as exponents of training compute",
+        title="α: growth of the batch less the depth’s",
         scale=alt.Scale(domain=[-0.2, 0.2], nice=False),
         axis=alt.Axis(format="+.2~f"),
     )
@@ -1042,7 +1049,7 @@ def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> 
         .encode(
             x,
             log_axis(alt.Y, "training_flop", "Training compute (FLOP)", ticks, **ABOVE),
-            alt.Color("line:N", scale=alt.Scale(domain=keys, range=colours), legend=legend),
+            colour,
             alt.StrokeDash(
                 "line:N", scale=alt.Scale(domain=keys, range=[*[[1, 0]] * (len(keys) - 1), [6, 3]]), legend=legend
             ),
@@ -1054,7 +1061,7 @@ def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> 
         .encode(
             alt.X("exponent_difference:Q"),
             alt.Y("training_flop:Q"),
-            alt.Color("line:N", scale=alt.Scale(domain=keys, range=colours), legend=None),
+            colour,
             tooltip=tooltip("Limit", "α", "Training compute"),
             description="spoken:N",
         )
@@ -1229,6 +1236,7 @@ def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
         choose_point(curve)
         of_point = parts.loc[point.index[0]]
         st.markdown(plain(bottleneck(of_point)))
+        st.space("small")  # for the table's toolbar, which a telephone shows above it
         tables = st.columns([2, 3])
         with tables[0]:
             st.dataframe(
@@ -1250,17 +1258,8 @@ def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
             )
 
 
-def levers_tab(curve: Curve) -> None:
+def levers_tab(curve: Curve, limit: str) -> None:
     """What would move the limits. It takes a while to work out, and so comes after all else of the page."""
-    limit = st.segmented_control(
-        "Limit",
-        list(LIMITS),
-        default=next(iter(LIMITS)),
-        required=True,
-        key="limit",
-        bind="query-params",
-        help=f"{TERMS['Linear scaling']} {TERMS['Latency wall']}",
-    )
     with st.container(border=True):
         st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: each quantity doubled and halved**")
         place, bar = st.container(), st.empty()
@@ -1452,11 +1451,12 @@ def defaults_button(question: str) -> None:
 def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point: pd.DataFrame, ticks) -> None:
     """When limits are reached, and what clusters cost."""
     growth = state.asked.valid.growth.model_dump()
-    with st.container(border=True):
+    with growth_card:
         st.markdown("**When the largest training runs reach each limit**, if they go on growing as they did")
         ask(*questions_of("growth"))
         reached = limits_reached(limits, **growth)
         draw_growth(limits, reached)
+        st.space("small")  # for the table's toolbar, which a telephone shows above it
         st.dataframe(
             reached_in_words(limits, reached), hide_index=True, alt="The years in which each limit is reached."
         )
@@ -1466,11 +1466,7 @@ def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point
             "found for 2010 to 2024."
         )
         defaults_button("growth")
-    with st.container(border=True):
-        st.markdown("**What clusters cost, and the power they take**", help=COSTS_HELP)
-        measure = st.segmented_control(
-            "Measure", list(COSTS), default=next(iter(COSTS)), required=True, key="cost", bind="query-params"
-        )
+    with cost_card:
         costs = {name: cluster_costs(each.configuration, each.frame) for name, each in curves.items()}
         draw_costs(costs, curves, measure, curve, point, ticks)
         choose_point(curve)
@@ -1605,6 +1601,7 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
         compared = {title: each for title, each in {"Yours": own, "Best": best}.items() if not each.empty}
         if not compared:
             return
+        st.space("small")  # for the table's toolbar, which a telephone shows above it
         st.dataframe(
             strategies_in_words(curve.configuration, compared),
             hide_index=True,
@@ -1655,6 +1652,7 @@ def reality_tab() -> None:
             {"runs": runs[["row", "measured_mfu", "model_mfu", "Run", "Measured MFU", "MFU of the model", "Ratio"]]},
             "MFU of published training runs. As measured and as the model has it.",
         )
+        st.space("small")  # for the table's toolbar, which a telephone shows above it
         st.dataframe(
             runs_in_words(checked),
             hide_index=True,
@@ -1855,6 +1853,32 @@ heading = st.container(horizontal=True, horizontal_alignment="distribute", verti
 headline = st.container(border=True)
 tabs = dict(zip(VIEWS, st.tabs(VIEWS, key="view", bind="query-params", on_change="rerun"), strict=True))
 utilization, parallelism, maximum = tabs[UTILIZATION], tabs[PARALLELISM], tabs[MAXIMUM]
+# Widgets of the address are drawn in every run, or it would lose them where their tab is not open.
+utilization_card = utilization.container(border=True)
+with utilization_card.container(horizontal=True):
+    st.toggle("Known models", value=True, key="models", bind="query-params", help="Marks on the axis.")
+    st.toggle(
+        "Walls in closed form",
+        value=False,
+        key="walls",
+        bind="query-params",
+        help="The articles’ arithmetic, of the tab of this name: the latency wall, and the critical compute "
+        "of the selected configuration, as lines.",
+    )
+limit_to_move = tabs[LEVERS].segmented_control(
+    "Limit",
+    list(LIMITS),
+    default=next(iter(LIMITS)),
+    required=True,
+    key="limit",
+    bind="query-params",
+    help=f"{TERMS['Linear scaling']} {TERMS['Latency wall']}",
+)
+growth_card, cost_card = tabs[WHEN].container(border=True), tabs[WHEN].container(border=True)
+cost_card.markdown("**What clusters cost, and the power they take**", help=COSTS_HELP)
+measure = cost_card.segmented_control(
+    "Measure", list(COSTS), default=next(iter(COSTS)), required=True, key="cost", bind="query-params"
+)
 maximum_card = maximum.container(border=True)
 threshold = maximum_card.slider(
     "Threshold, as a share of peak sustained",
@@ -1887,17 +1911,7 @@ if curves:
     point = reference.frame[reference.frame["d_model"] == state.point]
 
 if curves and utilization.open:  # before what stands above it, for an edit waits for its curve
-    with utilization.container(border=True):
-        with st.container(horizontal=True):
-            st.toggle("Known models", value=True, key="models", bind="query-params", help="Marks on the axis.")
-            st.toggle(
-                "Walls in closed form",
-                value=False,
-                key="walls",
-                bind="query-params",
-                help="The articles’ arithmetic, of the tab of this name: the latency wall, and the critical compute "
-                "of the selected configuration, as lines.",
-            )
+    with utilization_card:
         peak = reference.configuration.gpu.effective_utilization
         levels = pd.DataFrame(
             {
@@ -2120,7 +2134,7 @@ with st.expander("What the words mean", icon=":material/menu_book:"):
 # What takes long to work out, after all else, so that the page can be used meanwhile
 if curves and tabs[LEVERS].open:
     with tabs[LEVERS]:
-        levers_tab(reference)
+        levers_tab(reference, limit_to_move)
 if curves and tabs[STRATEGY].open:
     with tabs[STRATEGY]:
         strategy_tab(reference, point)

@@ -26,6 +26,9 @@ function standalone(shown, background) {
   for (const [name, value] of Object.entries({ xmlns: SVG, width, height })) svg.setAttribute(name, value);
   svg.removeAttribute("style");
   svg.removeAttribute("class");
+  for (const painted of svg.querySelectorAll("[fill*='#']")) {  // by a gradient, which Vega names by the page's address
+    painted.setAttribute("fill", painted.getAttribute("fill").replace(/url\(.*#/, "url(#"));
+  }
   const rect = document.createElementNS(SVG, "rect");
   for (const [name, value] of Object.entries({ width, height, fill: background })) rect.setAttribute(name, value);
   svg.prepend(rect);
