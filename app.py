@@ -18,6 +18,7 @@ import streamlit as st
 
 from model import (
     Configuration,
+    Hardware,
     Shape,
     critical_compute,
     latency_limit,
@@ -56,12 +57,14 @@ from model.scaling import shape_by_laws
 from model.sensitivity import IMPROVEMENTS, attainable, improvement_map, sensitivities
 from model.tables import (
     comparable_in_words,
+    limits_are_known,
     matmuls_in_words,
     parts_table,
     reached_in_words,
     runs_in_words,
     shares_in_words,
     strategies_in_words,
+    years_of,
 )
 from model.text import amount, dollars, duration, flop, percent, plain, quantity, scientific
 from model.words import (
@@ -79,7 +82,6 @@ from model.words import (
     level_in_words,
     power,
     sentence,
-    years_in_words,
 )
 from model.workspace import (
     LEAST_THRESHOLD,
@@ -111,6 +113,7 @@ UTILIZATION, PARALLELISM, MAXIMUM, TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY 
 )
 THRESHOLDS = {str(percentage) for percentage in range(LEAST_THRESHOLD, MOST_THRESHOLD + 1)}
 LEAST_LABELLED = 0.05  # share of log(GPUs)
+LEAST_SHARE = 0.0005  # of a step, that a table names
 PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
 COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
@@ -120,10 +123,8 @@ PART_STYLES = dict(
     zip(
         PARTS.values(),
         [
-            *(("blue", opacity) for opacity in (1, 0.7, 0.45)),
-            *(("green", 0.9), ("violet", 0.55), ("blue", 0.25), ("gray", 0.45)),
-            *(("orange", opacity) for opacity in (1, 0.65, 0.35)),
-            ("violet", 1),
+            *(("blue", 1), ("blue", 0.65), ("gray", 1), ("green", 1), ("violet", 0.6)),
+            *(("green", 0.55), ("gray", 0.55), ("orange", 1), ("orange", 0.6), ("red", 1), ("violet", 1)),
         ],
         strict=True,
     )
@@ -141,8 +142,8 @@ FACTOR = """
 """
 INVERSE = FACTOR.replace("÷", "_").replace("×", "÷").replace("_", "×")
 GAP_PART = "Not in the model"
-MOST_SHOWN = 100  # by which a limit moves, in a chart
-GENERATIONS = {"V100": "V100 SXM", "A100": "A100 SXM", "H100": "H100 SXM"}
+LEAST_MOVE, MOST_SHOWN = 1.005, 100  # by which a limit moves, in a chart
+GENERATIONS = {"H100": "H100 SXM", "A100": "A100 SXM", "V100": "V100 SXM"}
 ALPHAS = [step / 50 for step in range(-10, 11)]
 COSTS = {  # columns, how they are said, and axes with their units
     "Cost of GPUs": ("capital_cost_usd", dollars, "Cost of GPUs (US$)", 1),
@@ -498,7 +499,7 @@ def questions_of(name: str) -> Iterator[Input]:
 
 def ask(*items: Input, width: int = 150, empty: Mapping[str, str] = MappingProxyType({})) -> None:
     """The widgets of questions, side by side; `empty` says what they mean when nothing is in them, by field."""
-    cells = st.grid(len(items), min_column_width=width)
+    cells = st.grid(max(3, len(items)), min_column_width=width)
     for item in items:
         key = f"asked {item.location}"
         with cells.cell():
@@ -599,6 +600,7 @@ def legend_of(names) -> alt.Legend:
         symbolStrokeWidth=3,
         labelLimit=230,
         labelFontSize=13,
+        offset=30,  # above the title of the vertical axis
     )
 
 
@@ -609,7 +611,7 @@ def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
 
 def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
     """A chart of a height, with what all have in common."""
-    return chart.properties(height=height, padding={"left": 0, "right": 4, "top": 4, "bottom": 6}).configure_axis(
+    return chart.properties(height=height, padding={"left": 0, "right": 8, "top": 4, "bottom": 6}).configure_axis(
         labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
     )
 
@@ -713,14 +715,14 @@ def ends_of(limits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
 
 
 def wall_marks(styles: Styles) -> list[alt.Chart]:
-    """Lines across the chart where the closed forms have walls, each named on a line of its own."""
+    """Lines across the chart where the closed forms have walls, named above it."""
     at = alt.Chart(alt.NamedData("walls")).encode(
         alt.X("training_flop:Q"), colour_of(styles), tooltip=tooltip("Wall in closed form", "Training compute")
     )
     names = [
         at.transform_filter(f"datum.side === '{side}'")
         .mark_text(align=side, dx=dx, baseline="middle", fontSize=12)
-        .encode(alt.Y(value=alt.expr("datum.fall")), text="wall:N", description="spoken:N")
+        .encode(alt.Y(value=-8), text="wall:N", description="spoken:N")
         for side, dx in (("left", 5), ("right", -5))
     ]
     return [at.mark_rule(strokeDash=[8, 4], strokeWidth=1.5, aria=False), *names]
@@ -905,6 +907,7 @@ def shades(field: str, styles: dict[str, tuple[str, float]]) -> tuple[alt.Color,
         rowPadding=0,
         labelFontSize=alt.expr("width < 400 ? 11 : 13"),  # two columns on a telephone
         symbolType="square",
+        offset=30,  # above the title of the vertical axis
     )
     scale = {"type": "ordinal", "domain": list(styles)}
     return (
@@ -990,12 +993,19 @@ def levers_chart(names: list[str], colour: str, ticks: list[float]) -> alt.Layer
             alt.X2("one:Q"),
             alt.Y("rank:O", title=None, axis=row_names(names)),
             alt.YOffset("offset:O"),
-            *shades("Change", {"× 2": (colour, 1), "÷ 2": (colour, 0.45)}),
+            *shades("Change", {"× 2": (colour, 1), "÷ 2": (colour, 0.55)}),
             tooltip=tooltip("Quantity", "Change", "Limit"),
             description="spoken:N",
         )
     )
-    return finished(alt.layer(bars), 34 * len(names) + 60)
+    notes = [
+        alt.Chart(alt.NamedData("levers"))
+        .transform_filter(f"datum.note !== '' && datum.side === '{side}'")
+        .mark_text(align=side, dx=dx, fontSize=12, aria=False)
+        .encode(alt.X("one:Q"), alt.Y("rank:O"), alt.YOffset("offset:O"), text="note:N", color=alt.value(colour))
+        for side, dx in (("left", 3), ("right", -3))
+    ]
+    return finished(alt.layer(bars, *notes), 34 * len(names) + 60)
 
 
 @chart
@@ -1041,7 +1051,7 @@ def critical_chart(names: list[str], colours: list[str], ticks: list[float]) -> 
         "exponent_difference:Q",
         title="α: growth of the batch less the depth’s",
         scale=alt.Scale(domain=[-0.2, 0.2], nice=False),
-        axis=alt.Axis(format="+.2~f"),
+        axis=alt.Axis(format=".2~f"),
     )
     lines = (
         alt.Chart(alt.NamedData("curves"))
@@ -1096,10 +1106,16 @@ def growth_chart(styles: Styles, ticks: list[float], first: float, last: float) 
     spans = base.mark_rule(strokeWidth=4, clip=True).encode(
         alt.X("earliest:Q"), alt.X2("latest:Q"), description="spoken:N"
     )
-    ends = base.transform_filter("!datum.wall").mark_point(shape="diamond", filled=True, size=160, opacity=1, clip=True)
-    walls = base.transform_filter("datum.wall").mark_tick(orient="vertical", thickness=4, size=18, opacity=1, clip=True)
-    middle = alt.X("middle:Q")
-    return finished(alt.layer(cone, spans, ends.encode(middle), walls.encode(middle)), 400)
+    shapes = {"!datum.wall && datum.known": "diamond", "!datum.wall && !datum.known": "triangle-left"}
+    shapes |= {"datum.wall && !datum.known": "triangle-right"}
+    points = [
+        base.transform_filter(which).mark_point(shape=shape, filled=True, size=160, opacity=1, clip=True)
+        for which, shape in shapes.items()
+    ]
+    walls = base.transform_filter("datum.wall && datum.known").mark_tick(
+        orient="vertical", thickness=4, size=18, opacity=1, clip=True
+    )
+    return finished(alt.layer(cone, spans, *(each.encode(alt.X("middle:Q")) for each in (*points, walls))), 400)
 
 
 @chart
@@ -1188,12 +1204,12 @@ def walls_of(curve: Curve) -> pd.DataFrame:
 
 def walls_in_sight(walls: pd.DataFrame, ticks: list[float], line: str) -> pd.DataFrame:
     """Walls with where their names stand on an axis and what their tooltips say."""
-    late = walls["training_flop"] > (ticks[0] * ticks[-1]) ** 0.5
+    late = walls["training_flop"] > ticks[0] * (ticks[-1] / ticks[0]) ** 0.75  # no room for a name to the right
+    first = walls["training_flop"] == walls["training_flop"].min()
     words = walls["training_flop"].map(flop).astype(str)  # of no wall, too
     return walls.assign(
         line=line,
-        side=late.map({False: "left", True: "right"}),
-        fall=8 + 16 * walls.index,
+        side=(first | late).map({False: "left", True: "right"}),
         spoken=walls["wall"] + " in closed form: " + words,
         **{"Wall in closed form": walls["wall"], "Training compute": words},
     )
@@ -1237,10 +1253,10 @@ def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
         of_point = parts.loc[point.index[0]]
         st.markdown(plain(bottleneck(of_point)))
         st.space("small")  # for the table's toolbar, which a telephone shows above it
-        tables = st.columns([2, 3])
+        tables = st.columns([3, 7])
         with tables[0]:
             st.dataframe(
-                parts_table(of_point[[part for part in parts if PARTS[part] in shown]]),
+                parts_table(of_point[of_point / of_point.sum() >= LEAST_SHARE]),
                 hide_index=True,
                 height="content",
                 alt="Parts of the step at this point.",
@@ -1300,7 +1316,11 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     spread = known["ratio"].map(math.log).abs().groupby(known["quantity"]).max().sort_values(ascending=False)
     names = list(spread.index)
     unchanged = comparable_in_words(pd.DataFrame([found.attrs["unchanged"]]))[limit].iloc[0]
-    st.markdown(f"{limit}: **{unchanged}** as it is.", help=COMPARABLE)
+    read_off = limit_of.loc[curve.name, limit]
+    st.markdown(
+        f"{limit}: **{unchanged}**, without the jags of the curve, on which it is read off at {read_off}.",
+        help=COMPARABLE,
+    )
     if not names:
         st.info("None of them brings MFU above the threshold.", icon=":material/vertical_align_bottom:")
         return
@@ -1317,6 +1337,13 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
             "spoken": known["quantity"] + " " + change + ": " + known["Limit"],
         }
     )
+    cut_off = known["ratio"] != levers["shown"]
+    still = known["quantity"].map(spread) < math.log(LEAST_MOVE)
+    levers["note"] = (still & (levers["offset"] == 0)).map({True: "no effect", False: ""})
+    levers.loc[cut_off, "note"] = known["ratio"].map(
+        lambda ratio: f"× {amount(ratio)} ▶" if ratio > 1 else f"◀ ÷ {amount(1 / ratio)}"
+    )
+    levers["side"] = (cut_off & (known["ratio"] > 1)).map({True: "right", False: "left"})
     draw(
         "levers",
         levers_chart(names, styles[curve.name][0], round_factors(levers["shown"])),
@@ -1329,11 +1356,10 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
             f"Left out: {plain(', '.join(missing))}. Changed or not, no run is above the threshold, or the change is "
             "out of range."
         )
-    cut_off = (known["ratio"] != levers["shown"]).any()
     st.caption(
         "MFU, and with it the threshold, is relative to the GPU’s own peak: twice the FLOP/s on the same memory and "
         "network are harder to keep busy. Depth changes the models too, and so the training compute of each."
-        + (f" Bars end at a factor of {MOST_SHOWN}; point at one for its value." if cut_off else "")
+        + (f" ◀ ▶ bars that go on beyond a factor of {MOST_SHOWN}." if cut_off.any() else "")
     )
 
 
@@ -1391,11 +1417,14 @@ def forms_tab(curve: Curve) -> None:
         st.markdown(
             "A layer has two matmuls forward and two backward that wait for one another, each for the latency of a "
             "matmul and the message after it. So each of the *L* layers adds at least four latencies *t* to a step, "
-            "and the *N · r* tokens of the run, in batches of *B*, fit into its time *T* if *N* is at most\n\n"
-            r"$$\frac{T \cdot B}{4 \cdot r \cdot L \cdot t} = "
-            rf"\frac{{{time_s} \cdot {batch}}}{{4 \cdot {tokens} \cdot {depth} \cdot {latency_s}}} = {tex(params)}$$"
-            f"\n\nparameters, whose training takes $C = 6 \\cdot r \\cdot N^2 = {tex(training_flop)}$ FLOP."
+            "and the *N · r* tokens of the run, in batches of *B*, fit into its time *T* if there are at most so many "
+            "parameters *N*, whose training takes so many FLOP *C*:"
         )
+        st.latex(
+            r"N = \frac{T \cdot B}{4 \cdot r \cdot L \cdot t} = "
+            rf"\frac{{{time_s} \cdot {batch}}}{{4 \cdot {tokens} \cdot {depth} \cdot {latency_s}}} = {tex(params)}"
+        )
+        st.latex(rf"C = 6 \cdot r \cdot N^2 = {tex(training_flop)}")
         st.caption(
             "The simulation's wall is lower or higher as its depth and batch are those of the scaling laws, and as a "
             "matmul and the messages after it take their own times."
@@ -1410,8 +1439,12 @@ def forms_tab(curve: Curve) -> None:
         critical = critical_compute(configuration.gpu, configuration.network, alpha)
         metrics.metric(f"Critical compute of {plain(curve.name)}", flop(float(critical), 3))
         metrics.metric("Latency alone allows", flop(float(latency_limit(alpha, asked.latency_wall.latency_s)), 3))
-        generations = {name: hardware[entry] for name, entry in GENERATIONS.items()}
-        curves = critical_compute_curves(generations, ALPHAS, asked.latency_wall.latency_s)
+        shown = {name: hardware[entry] for name, entry in GENERATIONS.items()}
+        own = Hardware(gpu=configuration.gpu, network=configuration.network)
+        if not any(math.isclose(critical_of(each), critical_of(own)) for each in shown.values()):
+            shown |= {f"{curve.name} ": own}  # the space keeps it apart from one of that name
+        curves = critical_compute_curves(shown, ALPHAS, asked.latency_wall.latency_s)
+        curves = curves[curves["training_flop"] < math.inf]
         names = list(curves["curve"].unique())
         points = curves.assign(
             line=curves["curve"].map(keys_of(names)),
@@ -1432,15 +1465,19 @@ def forms_tab(curve: Curve) -> None:
         defaults_button("critical_compute")
 
 
+def critical_of(hardware: Hardware) -> float:
+    return float(critical_compute(hardware.gpu, hardware.network, 0))
+
+
 def tex(value: float) -> str:
     """A number for a formula."""
     mantissa, _, exponent = f"{value:.3g}".partition("e")
     return f"{mantissa} \\times 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
-def defaults_button(question: str) -> None:
+def defaults_button(question: str, label: str = "As in the article") -> None:
     st.button(
-        "As in the article",
+        label,
         key=f"defaults {question}",
         on_click=lambda: state.update(asked=with_defaults(state.asked, question)),
         disabled=state.asked.draft[question] == getattr(Questions(), question).model_dump(),
@@ -1455,17 +1492,17 @@ def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point
         st.markdown("**When the largest training runs reach each limit**, if they go on growing as they did")
         ask(*questions_of("growth"))
         reached = limits_reached(limits, **growth)
-        draw_growth(limits, reached)
+        draw_growth(limits, reached, curve.name)
         st.space("small")  # for the table's toolbar, which a telephone shows above it
         st.dataframe(
             reached_in_words(limits, reached), hide_index=True, alt="The years in which each limit is reached."
         )
         st.caption(
             "Grey: the largest runs, from slow to fast growth. ◆ where linear scaling ends, ❙ the latency wall, each "
-            "with its span of years. ≥: the curve ends before its wall. Growth of 4–5 times a year is what Epoch AI "
-            "found for 2010 to 2024."
+            "with its span of years. ◀ no run of the sweep is above the threshold. ▶ the sweep ends before a wall. "
+            "Growth of 4–5 times a year is what Epoch AI found for 2010 to 2024."
         )
-        defaults_button("growth")
+        defaults_button("growth", "As at first")
     with cost_card:
         costs = {name: cluster_costs(each.configuration, each.frame) for name, each in curves.items()}
         draw_costs(costs, curves, measure, curve, point, ticks)
@@ -1487,7 +1524,7 @@ def when_tab(limits: pd.DataFrame, curves: dict[str, Curve], curve: Curve, point
         )
 
 
-def draw_growth(limits: pd.DataFrame, reached: pd.DataFrame) -> None:
+def draw_growth(limits: pd.DataFrame, reached: pd.DataFrame, name: str) -> None:
     """The cone of the largest runs, and the limits in it."""
     growth = state.asked.valid.growth.model_dump()
     known = reached.dropna(subset="training_flop")
@@ -1497,10 +1534,12 @@ def draw_growth(limits: pd.DataFrame, reached: pd.DataFrame) -> None:
         wall=known["limit"] == next(reversed(LIMITS)),
         Configuration=known["configuration"],
         Limit=known["limit"],
-        Reached=[years_in_words(*years) for years in zip(known["earliest"], known["latest"], strict=True)],
+        Reached=years_of(limits, reached).loc[known.index],
+        known=limits_are_known(limits).loc[known.index],
         **{"Training compute": known["training_flop"].map(flop)},
     )
     marks["spoken"] = marks["Configuration"] + ", " + marks["Limit"] + ": " + marks["Reached"]
+    marks = marks.sort_values("configuration", key=lambda names: names == name, kind="stable")  # not to be covered
     start = growth["start_year"]
     first = math.floor(max(min(start, marks["earliest"].min()), start - MOST_YEARS))
     last = math.ceil(max(min(marks["latest"].max(), start + MOST_YEARS), first + 2))
@@ -1598,7 +1637,8 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
             (st.error if own.empty else st.warning)(plain(f"Your strategy: {problem}"), icon=":material/block:")
         for problem in best.attrs["broken"] if pins != Pins() else ():
             st.warning(plain(f"The best strategy: {problem}"), icon=":material/block:")
-        compared = {title: each for title, each in {"Yours": own, "Best": best}.items() if not each.empty}
+        both = {"Yours": own, "Best": best} if pins != Pins() else {"Best": best}
+        compared = {title: each for title, each in both.items() if not each.empty}
         if not compared:
             return
         st.space("small")  # for the table's toolbar, which a telephone shows above it
@@ -1657,7 +1697,7 @@ def reality_tab() -> None:
             runs_in_words(checked),
             hide_index=True,
             column_config={
-                "Measured / model": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+                "Measured / model": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100)
             },
             height="content",
             alt="Published training runs beside the model.",
@@ -1668,7 +1708,7 @@ def reality_tab() -> None:
         shares = parts.div(parts.sum(axis=1), axis=0).rename(columns=PARTS | {"gap_s": GAP_PART})
         drawn = {
             title: style
-            for title, style in (PART_STYLES | {GAP_PART: ("red", 0.5)}).items()
+            for title, style in (PART_STYLES | {GAP_PART: ("gray", 0.35)}).items()
             if shares[title].max() > 1e-4
         }
         long = shares.assign(row=range(len(shares)), What=names).melt(["row", "What"], var_name="part")

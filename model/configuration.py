@@ -518,7 +518,7 @@ class Pins(Schema):
     interleaving: int | None = field(
         "Interleaving", "Groups of layers per stage, under 1F1B. Empty: the fastest.", default=None, ge=1, le=MOST_ASKED
     )
-    schedule: Literal["any", "1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule.", default="any")
+    schedule: Literal["fastest", "1F1B", "zero-bubble"] = field("Schedule", "Pipeline schedule.", default="fastest")
 
 
 def error_messages(error: ValidationError) -> dict[str, str]:

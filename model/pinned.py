@@ -312,7 +312,7 @@ def _schedules(configuration: Configuration, shape: Shape, dp, pp, counts, pins:
         interleaving = usual if pins.interleaving is None else np.full(len(row), pins.interleaving)
         possible = (stage_layers % interleaving == 0) & ((stages > 1) | (interleaving == 1))
         cases.append(np.stack([row, microbatches, interleaving, np.zeros(len(row), dtype=int)])[:, possible])
-    zero_bubble = assumptions.zero_bubble if pins.schedule == "any" else pins.schedule == "zero-bubble"
+    zero_bubble = assumptions.zero_bubble if pins.schedule == "fastest" else pins.schedule == "zero-bubble"
     if zero_bubble and pins.interleaving in (None, 1):
         row, microbatches = _microbatches(tokens, counts, 2 * pp, 1 if free else len(counts))
         one = np.ones(len(row), dtype=int)

@@ -28,7 +28,7 @@ class CriticalComputeQuestion(Schema):
     """The bandwidth wall in closed form (Erdil & Schneider-Joseph 2024, arXiv:2411.01137)."""
 
     exponent_difference: float = field(
-        "α",
+        "α, batch against depth",
         "By how much faster the batch grows with training compute than the depth, as exponents.",
         default=0,
         ge=-1,

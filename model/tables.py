@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from model.configuration import Configuration
 from model.limits import LIMITS
-from model.text import amount, duration, flop, percent, quantity
+from model.text import MISSING, amount, duration, flop, percent, quantity
 from model.words import DEGREES, PARTS, degrees_by_level, years_in_words
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 _TIMES_OF_MATMULS = {
     "Time": "time_s",
     "Tensor cores": "tensor_core_s",
-    "HBM": "hbm_s",
-    "L2": "l2_s",
     "Shared memory": "shared_memory_s",
+    "L2": "l2_s",
+    "HBM": "hbm_s",
     "Latency": "latency_s",
 }
 
@@ -98,13 +98,13 @@ def _used(degrees: Mapping[str, int]) -> str:
 
 
 def runs_in_words(checked: "pd.DataFrame") -> "pd.DataFrame":
-    """What `reality_check` says, a row for each run; "Measured / model" stays a share."""
+    """What `reality_check` says, a row for each run; "Measured / model" stays a number, in %."""
     import pandas as pd
 
     return pd.DataFrame(
         {
             "Run": checked["name"],
-            "Measured / model": checked["ratio"],
+            "Measured / model": 100 * checked["ratio"],
             "Measured MFU": checked["measured_mfu"].map(percent),
             "MFU of the model": checked["model_mfu"].map(percent),
             "Measured step": checked["measured_step_s"].map(duration),
@@ -146,11 +146,25 @@ def reached_in_words(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.Dat
     """
     import pandas as pd
 
+    years = years_of(limits, reached)
     columns = {"Configuration": limits["configuration"]}
     for title in LIMITS:
-        years = reached[reached["limit"] == title]
-        columns[title] = limits[title]
-        columns[f"{title} in"] = [
-            years_in_words(*each) for each in zip(years["earliest"], years["latest"], strict=True)
-        ]
+        columns |= {title: limits[title], f"{title} in": list(years[reached["limit"] == title])}
     return pd.DataFrame(columns)
+
+
+def limits_are_known(limits: "pd.DataFrame") -> "pd.Series":
+    """Whether each row of `limits_reached` is about a limit, and not only a bound of it, as `described_limits` says."""
+    import pandas as pd
+
+    return pd.concat([limits["above"], limits["at_the_wall"]], ignore_index=True).astype(bool)
+
+
+def years_of(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.Series":
+    """The years of each row of `limits_reached`: "2027–2028", "2022 or before" where a limit is a bound."""
+    import pandas as pd
+
+    years = [years_in_words(*each) for each in zip(reached["earliest"], reached["latest"], strict=True)]
+    bound = reached["limit"].map(dict(zip(LIMITS, (" or before", " or later"), strict=True)))
+    marked = pd.Series(years, index=reached.index) + bound.mask(limits_are_known(limits), "")
+    return marked.mask(reached["training_flop"].isna(), MISSING)

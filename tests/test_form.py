@@ -547,7 +547,7 @@ class TestQuestions:
 
     def test_choices_keep_the_capitals_that_they_have(self):
         assert question_inputs()["strategy.schedule"].options == {
-            "any": "Any",
+            "fastest": "Fastest",
             "1F1B": "1F1B",
             "zero-bubble": "Zero-bubble",
         }

@@ -13,6 +13,9 @@ export default function ({ parentElement }) {
   const button = parentElement.querySelector("button");
   const label = button.querySelector("span");
   const status = parentElement.querySelector("[role=status]");
+  const tab = document.querySelector("[role=tab][aria-selected=true]");  // a link may open one that is out of sight
+  const bar = tab?.closest("[role=tablist]");
+  if (bar) bar.scrollLeft = Math.max(bar.scrollLeft, tab.offsetLeft + tab.offsetWidth - bar.clientWidth);
   let timer;
   button.onclick = async () => {
     const done = await copied(window.location.href);
