@@ -1431,7 +1431,10 @@ def forms_tab(curve: Curve) -> None:
         )
         defaults_button("latency_wall")
     with st.container(border=True):
-        st.markdown("**Critical compute.** Where a node runs out of bandwidth, however a run is parallelised.")
+        st.markdown(
+            "**Critical compute.** Where a node runs out of bandwidth, however a run is parallelised.",
+            help=TERMS["Critical compute"],
+        )
         ask(*questions_of("critical_compute"))
         alpha = asked.critical_compute.exponent_difference
         configuration = curve.configuration

@@ -24,6 +24,8 @@ TERMS = {
     "Latency wall": "The largest training run that ends in time on any number of GPUs. Beyond the wall, steps, which "
     "must follow one another, take too long, because every message and every matmul has a latency. ≥ where the sweep "
     "ends before the wall.",
+    "Critical compute": "The training run at which nodes of GPUs run out of bandwidth, however it is parallelised, in "
+    "closed form: the end of linear scaling by a formula.",
     "Token": "A piece of text, about three quarters of an English word. Models train on sequences of tokens.",
     "Batch": "The tokens of one gradient step, after which all weights change.",
     "d_model, d_ff": "Width of a layer's input and output, and of its inner part; its two weight matrices are d_model "
@@ -35,6 +37,8 @@ TERMS = {
     "Microbatch": "A piece of the batch that moves through the pipeline by itself, so that every stage has work.",
     "Schedule": "The order of work in a pipeline. 1F1B alternates forward and backward passes; zero-bubble fills the "
     "waiting at the start and the end (the bubble) with weight gradients.",
+    "Bubble": "The time in which stages of a pipeline wait: at the start for the first microbatch, at the end for the "
+    "last.",
     "Sparse": "A mixture of experts: each layer has several, and a token visits one. In a dense model there are none.",
     "Reads plus writes": "A GPU that sends 1 GB/s while it receives 1 GB/s has a bandwidth of 2 GB/s.",
     "Network level": "GPUs are joined in growing groups, such as nodes and clusters of nodes, by ever slower links.",
