@@ -60,12 +60,13 @@ from model import Configuration, Shape, step_breakdown, training_limits
 from model.breakdown import matmul_table
 from model.configuration import Pins
 from model.growth import limits_reached
-from model.limits import critical_compute_curves
+from model.limits import LATENCY, critical_compute_curves
 from model.pinned import fastest_strategy
 from model.questions import Questions
 from model.reality import GAP, reality_check
 from model.scaling import shape_by_laws
 from model.sensitivity import IMPROVEMENTS, attainable, sensitivities
+from model.tables import matmuls_in_words
 from model.text import amount, duration, flop, percent, plain, scientific
 from model.words import PARTS, bottleneck
 from model.workspace import edits, from_json, to_json
@@ -74,6 +75,7 @@ HARDWARE = model.load_hardware()
 ANSWERS = TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY
 SPARSE = PRESETS["GPU generations, sparse"].configurations[0]
 GTX_580 = GTX_580_PRESET.configurations[0]
+TODAY = PRESETS["Today's hardware"]
 INFINITE = of_the_catalogue("H100 SXM Infinite Network, Low Latency")
 
 
@@ -140,6 +142,11 @@ def by_name(comparison: pd.DataFrame) -> pd.DataFrame:
     return comparison.set_index(" ")
 
 
+def layers(chart, kind: str) -> list[dict]:
+    """The layers of a chart whose marks are of one kind."""
+    return [each for each in json.loads(chart.proto.spec)["layer"] if each["mark"]["type"] == kind]
+
+
 def end_of(configuration: Configuration) -> pd.Series:
     """The row of a curve at which linear scaling ends, which is the point selected at first."""
     frame = simulate(configuration)
@@ -173,6 +180,11 @@ def shares_of(configuration: Configuration) -> pd.DataFrame:
     return parts.rename(columns=PARTS).set_index(frame["training_flop"])
 
 
+def table_of_parts(app: AppTest) -> dict[str, list[str]]:
+    """Share and time of each part of the step at the selected point."""
+    return {title: said_of_it for title, *said_of_it in table(app).to_numpy().tolist()}
+
+
 def drawn_shares(app: AppTest) -> pd.DataFrame:
     return data_of(charts(app)[0], "parts").pivot(index="training_flop", columns="part", values="share")
 
@@ -200,7 +212,8 @@ def test_parts_stack_in_one_order_and_only_those_are_named_that_are_drawn():
     order = parts.drop_duplicates("part").sort_values("order")["part"].tolist()
     assert order == [title for title in PARTS.values() if title in order]
     legend = json.loads(charts(app)[0].proto.spec)["layer"][0]["encoding"]["color"]["scale"]["domain"]
-    assert legend == order == table(app)["Part of the step"].tolist()
+    assert legend == order
+    assert table(app)["Part of the step"].tolist() == [title for title in order if title in table_of_parts(app)]
     assert "Recomputation" not in order, "a part that this configuration does not have is in the legend"
 
 
@@ -213,16 +226,30 @@ def test_sentence_and_tables_are_of_the_selected_point():
         of_row = parts.loc[row.name]
         assert data_of(charts(app)[0], "selected")["training_flop"].tolist() == [row["training_flop"]]
         assert plain(bottleneck(of_row)) in paragraphs(app, TIME)
-        shown = table(app).set_index("Part of the step")
-        assert shown.loc["Arithmetic"].tolist() == [percent(row["mfu"], 1), duration(row["mfu"] * row["step_s"])]
-        assert shown["Time"].to_dict() == {
-            title: duration(of_row[part]) for part, title in PARTS.items() if title in shown.index
+        assert table_of_parts(app)["Arithmetic"] == [percent(row["mfu"], 1), duration(row["mfu"] * row["step_s"])]
+        assert table_of_parts(app) == {
+            title: [percent(of_row[part] / row["step_s"], 1), duration(of_row[part])]
+            for part, title in PARTS.items()
+            if of_row[part] >= 0.0005 * row["step_s"]
         }
-        matmuls = matmul_table(H100, row)
-        assert table(app, 1)["Bound by"].tolist() == matmuls["bound"].tolist()
-        assert table(app, 1)["Time"].tolist() == matmuls["time_s"].map(duration).tolist()
+        pd.testing.assert_frame_equal(table(app, 1), matmuls_in_words(matmul_table(H100, row)), check_dtype=False)
     sentences = {plain(bottleneck(parts.loc[number])) for number in (0, 15, len(frame) - 1)}
     assert len(sentences) == 3, "the points are too alike to tell"
+
+
+@pytest.mark.parametrize("configuration", [H100, SPARSE], ids=lambda each: each.name)
+def test_the_table_leaves_out_what_would_be_nothing_of_the_step(configuration):
+    """If this fails, rows of the table say 0.0%, or a part that the chart shows at this point is not in the table."""
+    app, frame = page_with(configuration, view=TIME), simulate(configuration)
+    left_out = set()
+    for row in (frame.iloc[0], frame.iloc[len(frame) // 2], frame.iloc[-1]):
+        move_to(app, row)
+        shares = [float(share.rstrip("%")) for share, _ in table_of_parts(app).values()]
+        assert min(shares) >= 0.1 and sum(shares) == pytest.approx(100, abs=0.05 * len(PARTS))
+        of_row = drawn_shares(app).loc[row["training_flop"]]
+        assert set(table_of_parts(app)) == set(of_row[of_row >= 0.0005].index)
+        left_out |= set(of_row[of_row > 0].index) - set(table_of_parts(app))
+    assert left_out, "nothing here is little enough to be left out"
 
 
 def test_step_time_follows_another_selection_and_an_edit():
@@ -271,14 +298,43 @@ def test_levers_are_the_sensitivities_of_the_limit_and_the_threshold():
     """If this fails, the bars show another configuration's limits, another limit or another threshold."""
     app = page(view=LEVERS)
     assert_levers(app, H100, "linear_scaling_end_ratio")
-    end = changes_of(H100).attrs["unchanged"].linear_scaling_end_flop
-    assert f"Linear scaling ends: **{flop(end)}** as it is." in paragraphs(app, LEVERS)
+    assert read_off(app) == ("Linear scaling ends", "5.5 × 10²⁸ FLOP", "2.0 × 10²⁸ FLOP")
+    assert read_off(app)[1] == flop(changes_of(H100).attrs["unchanged"].linear_scaling_end_flop)
     run(app.segmented_control(key="limit").set_value("Latency wall"))
     assert_levers(app, H100, "latency_wall_ratio")
+    unchanged = changes_of(H100).attrs["unchanged"]
+    assert read_off(app) == ("Latency wall", flop(unchanged.latency_wall_flop), headline(app)["Latency wall"])
     run(app.segmented_control(key="limit").set_value("Linear scaling ends"))
     run(app.slider(key="threshold").set_value(60))
     assert_levers(app, H100, "linear_scaling_end_ratio", 0.6)
+    assert read_off(app)[2] == headline(app)["Linear scaling ends"] != "2.0 × 10²⁸ FLOP"
     assert_levers(select(app, "V100"), V100, "linear_scaling_end_ratio", 0.6)
+    end = changes_of(V100, 0.6).attrs["unchanged"].linear_scaling_end_flop
+    assert read_off(app) == ("Linear scaling ends", flop(end), headline(app)["Linear scaling ends"])
+
+
+def read_off(app: AppTest) -> tuple[str, ...]:
+    """The limit that moves, its value without the jags of the curve, and with them."""
+    words = r"(.+): \*\*(.+)\*\*, without the jags of the curve, on which it is read off at (.+)\."
+    (found,) = [match for each in paragraphs(app, LEVERS) if (match := re.fullmatch(words, each))]
+    return found.groups()
+
+
+def notes(app: AppTest) -> dict[tuple[str, str], str]:
+    """What is written beside bars, by quantity and change."""
+    levers = data_of(charts(app)[0], "levers").set_index(["Quantity", "Change"])
+    return levers.loc[levers["note"] != "", "note"].to_dict()
+
+
+def test_what_moves_nothing_is_said_to_and_nothing_else_is():
+    """If this fails, a row without bars looks like one that is missing, or a lever is said to be none."""
+    app = page(view=LEVERS)
+    for limit, column in (("Linear scaling ends", "linear_scaling_end_ratio"), ("Latency wall", "latency_wall_ratio")):
+        run(app.segmented_control(key="limit").set_value(limit))
+        moved = changes_of(H100).set_index("quantity")[column].map(math.log).abs().groupby(level=0).max()
+        without = {quantity for quantity, note in notes(app).items() if note == "no effect"}
+        assert without == {(quantity, "× 2") for quantity in moved.index[moved < math.log(1.005)]}
+        assert 0 < len(without) < len(moved)
 
 
 def test_what_moves_the_limit_most_is_first():
@@ -365,12 +421,51 @@ def test_bars_that_are_cut_off_say_so(made):
     """If this fails, a bar looks as if the limit moved by less than it does."""
     made.power = 8
     app = page_with(small(), view=LEVERS)
-    assert "Bars end" not in said(app.main.caption)
+    assert "▶" not in said(app.main.caption) and {*notes(app).values()} == {"no effect"}
     run(app.segmented_control(key="limit").set_value("Latency wall"))
     assert drawn_levers(app)["Cluster: latency"].to_dict() == {"× 2": 1 / 100, "÷ 2": 100}
-    assert "Bars end at a factor of 100; point at one for its value." in said(app.main.caption)
+    assert "◀ ▶ bars that go on beyond a factor of 100." in said(app.main.caption)
+    cut_off = {quantity: note for quantity, note in notes(app).items() if note != "no effect"}
+    assert cut_off == {("Cluster: latency", "× 2"): "◀ ÷ 256", ("Cluster: latency", "÷ 2"): "× 256 ▶"}
+    assert_notes_beside_their_bars(app)
     said_of_bars = data_of(charts(app)[0], "levers").set_index(["Quantity", "Change"])["Limit"]
     assert said_of_bars["Cluster: latency"].to_dict() == {"× 2": flop(1e34 / 256), "÷ 2": flop(1e34 * 256)}
+
+
+def assert_notes_beside_their_bars(app: AppTest) -> None:
+    """Notes start at the end of a bar that does not move, so that they are across from it."""
+    levers = data_of(charts(app)[0], "levers")
+    beyond = levers[levers["note"].str.contains("[◀▶]")]
+    sides = (beyond["shown"] > 1).map({True: "right", False: "left"})  # to which the words are aligned, at the middle
+    assert beyond["side"].tolist() == sides.tolist() and set(sides) == {"left", "right"}
+    for layer in layers(charts(app)[0], "text"):
+        align, dx = layer["mark"]["align"], layer["mark"]["dx"]
+        assert layer["transform"] == [{"filter": f"datum.note !== '' && datum.side === '{align}'"}]
+        assert layer["encoding"]["x"]["field"] == "one" and (dx > 0) == (align == "left")
+    assert {layer["mark"]["align"] for layer in layers(charts(app)[0], "text")} == {"left", "right"}
+
+
+@pytest.mark.parametrize(("power", "note"), [(14, "16,384"), (22, "4.19 million"), (70, "1.2 × 10²¹")])
+def test_however_far_a_bar_goes_its_note_is_in_words(made, power, note):
+    made.power = power
+    app = page_with(small(), view=LEVERS)
+    run(app.segmented_control(key="limit").set_value("Latency wall"))
+    assert notes(app)["Cluster: latency", "× 2"] == f"◀ ÷ {note}"
+    assert notes(app)["Cluster: latency", "÷ 2"] == f"× {note} ▶"
+
+
+def test_the_real_bar_that_is_cut_off_says_by_how_much_it_moves():
+    """If this fails, a bar of the H100's chart ends at the edge as if the limit moved by a factor of 100.
+
+    Twice the FLOP/s leave no run of the sweep above the threshold, so that linear scaling ends with its first.
+    """
+    app = page(view=LEVERS)
+    beyond = {quantity: note for quantity, note in notes(app).items() if note != "no effect"}
+    ratio = changes_of(H100).set_index(["quantity", "factor"])["linear_scaling_end_ratio"]["FLOP/s", 2]
+    assert beyond == {("FLOP/s", "× 2"): f"◀ ÷ {amount(1 / ratio)}"} == {("FLOP/s", "× 2"): "◀ ÷ 8,458"}
+    assert "◀ ▶ bars that go on beyond a factor of 100." in said(app.main.caption)
+    run(app.segmented_control(key="limit").set_value("Latency wall"))
+    assert {*notes(app).values()} == {"no effect"} and "▶" not in said(app.main.caption)
 
 
 def test_changes_that_are_out_of_range_have_no_bar(made):
@@ -530,8 +625,26 @@ def test_each_quantity_moves_the_latency_wall_by_the_formula(name, typed, params
     app = answer(page(view=FORMS), **{name: typed})
     expected = ARTICLE_PARAMS * params, 6 * 20 * ARTICLE_PARAMS**2 * training_flop
     assert list(wall(app).values()) == [f"{scientific(expected[0], 3)} parameters", flop(expected[1], 3)]
-    mantissa, _, exponent = f"{expected[1]:.3g}".partition("e+")
-    assert rf"{mantissa} \times 10^{{{exponent}}}$ FLOP" in "".join(paragraphs(app, FORMS)), "the formula says another"
+    model_of, training_of = formulas(app)
+    for formula, value in ((model_of, expected[0]), (training_of, expected[1])):
+        mantissa, _, exponent = f"{value:.3g}".partition("e+")
+        assert formula.endswith(rf" = {mantissa} \times 10^{{{exponent}}}"), "the formula says another"
+
+
+def formulas(app: AppTest) -> list[str]:
+    """What is typeset, in TeX."""
+    return [each.value.strip("$\n") for each in tab(app, FORMS).latex]
+
+
+def test_formulas_are_typeset_with_the_typed_values():
+    """If this fails, a formula has other values in it than those above it, or one at another letter's place."""
+    app = answer(page(view=FORMS), n_layers="240", latency_s="18", tokens_per_parameter="25", batch_tokens="8e6")
+    (model_of, training_of) = formulas(app)
+    letters, values, _ = model_of.removeprefix("N = ").split(" = ")
+    assert letters == r"\frac{T \cdot B}{4 \cdot r \cdot L \cdot t}"
+    assert values == (r"\frac{7.88 \times 10^{6} \cdot 8 \times 10^{6}}{4 \cdot 25 \cdot 240 \cdot 1.8 \times 10^{-5}}")
+    assert training_of.startswith(r"C = 6 \cdot r \cdot N^2 = ")
+    assert not [each for each in paragraphs(app, FORMS) if "$" in each], "a formula is left in the text"
 
 
 def complaint(app: AppTest, view: str, name: str) -> str:
@@ -595,15 +708,48 @@ def test_critical_compute_is_of_the_selected_configuration_as_it_is_edited():
 def test_the_plot_of_critical_compute_is_the_closed_forms(typed, latency_s):
     """If this fails, a curve is of other hardware, of another α or of another latency than its name says."""
     app = answer(page(view=FORMS), latency_s=typed)
-    generations = {name: HARDWARE[f"{name} SXM"] for name in ("V100", "A100", "H100")}
+    generations = {name: HARDWARE[f"{name} SXM"] for name in ("H100", "A100", "V100")}
     expected = critical_compute_curves(generations, np.arange(-10, 11) / 50, latency_s)
     drawn = data_of(charts(app)[0], "curves")
     pd.testing.assert_frame_equal(drawn[list(expected)], expected, check_dtype=False, rtol=1e-9)
     assert drawn["exponent_difference"].min() == -0.2 and drawn["exponent_difference"].max() == 0.2
     assert drawn["Training compute"].tolist() == expected["training_flop"].map(flop).tolist()
     assert metrics(app, FORMS)["Latency alone allows"] == flop(float(model.latency_limit(0, latency_s)), 3)
-    lines = drawn.drop_duplicates("line").set_index("line")["curve"].to_dict()
-    assert lines == {"line 0": "V100", "line 1": "A100", "line 2": "H100", "line 3": "Latency"}
+    assert limits_drawn(app) == ["H100", "A100", "V100", LATENCY]
+
+
+def limits_drawn(app: AppTest) -> list[str]:
+    """The limits in the plot of critical compute, which its legend has to name in the same order."""
+    drawn = data_of(charts(app)[0], "curves").drop_duplicates("line")
+    assert drawn["line"].tolist() == [f"line {number}" for number in range(len(drawn))]
+    colour = layers(charts(app)[0], "line")[0]["encoding"]["color"]
+    assert colour["scale"]["domain"] == drawn["line"].tolist()
+    assert len({*colour["scale"]["range"]}) == len(drawn), "two limits have one colour"
+    assert json.dumps([f" {name}" for name in drawn["curve"]]) in colour["legend"]["labelExpr"]
+    assert drawn["Limit"].tolist() == drawn["curve"].tolist()
+    return drawn["curve"].tolist()
+
+
+def test_hardware_of_ones_own_has_a_curve_of_its_own():
+    """If this fails, the selected configuration is not in the plot, or there twice because it is one of the three."""
+    app = page(view=FORMS)
+    assert limits_drawn(select(app, "V100")) == ["H100", "A100", "V100", LATENCY]
+    edit(select(app, "H100"), "network.1.bandwidth", "30")
+    slower = H100.network[1].model_copy(update={"bandwidth": 3e10})
+    assert limits_drawn(app) == ["H100", "A100", "V100", "H100 ", LATENCY], "two curves have one name"
+    drawn = data_of(charts(app)[0], "curves").set_index("curve")
+    np.testing.assert_allclose(
+        drawn.loc["H100 ", "training_flop"],
+        model.critical_compute(H100.gpu, (H100.network[0], slower), drawn.loc["H100 ", "exponent_difference"]),
+    )
+    assert drawn.loc["H100 ", "training_flop"].tolist() != drawn.loc["H100", "training_flop"].tolist()
+    edit(app, "gpu.price_usd", "1")
+    edit(app, "network.1.bandwidth", f"{H100.network[1].bandwidth / 1e9:g}")
+    assert limits_drawn(app) == ["H100", "A100", "V100", LATENCY], "a price is no other hardware"
+
+
+def test_the_label_of_alpha_says_what_it_is():
+    assert question(page(view=FORMS), "exponent_difference").label == "α, batch against depth"
 
 
 def walls(app: AppTest) -> dict[str, float]:
@@ -646,6 +792,27 @@ def test_walls_follow_the_selection_an_edit_and_what_is_typed():
     )
 
 
+def wall_sides(app: AppTest) -> dict[str, str]:
+    return data_of(charts(app)[0], "walls").set_index("wall")["side"].to_dict()
+
+
+def test_names_of_walls_stand_above_the_chart_each_on_its_own_side():
+    """If this fails, a name covers a curve, or that of the other wall, or is cut off by the edge of the chart.
+
+    The side is that of the words which is at the line, so that "right" stands to the left of it.
+    """
+    app = with_walls(page())
+    names = [layer for layer in layers(charts(app)[0], "text") if layer["encoding"]["text"]["field"] == "wall"]
+    assert {layer["mark"]["align"] for layer in names} == {"left", "right"}
+    for layer in names:
+        assert layer["encoding"]["y"]["value"] < 0, "it is within the chart"
+        assert layer["transform"] == [{"filter": f"datum.side === '{layer['mark']['align']}'"}]
+        assert (layer["mark"]["dx"] > 0) == (layer["mark"]["align"] == "left")
+    assert wall_sides(app) == {"Critical compute": "right", "Latency wall": "right"}, "no room to the right of the last"
+    answer(show(app, FORMS), latency_s="900")  # lowers the wall by 10⁴
+    assert wall_sides(show(app, UTILIZATION)) == {"Latency wall": "right", "Critical compute": "left"}
+
+
 def axis_of(chart) -> tuple[float, float]:
     """The ends of the axis of training compute."""
     layers = json.loads(chart.proto.spec)["layer"]
@@ -667,6 +834,8 @@ def test_an_infinite_network_has_no_critical_compute_and_no_line():
     """If this fails, a chart gets an infinite axis, or no sign says that nothing stops growth."""
     app = page_with(INFINITE, view=FORMS)
     assert metrics(app, FORMS)[f"Critical compute of {INFINITE.name}"] == "∞ FLOP"
+    assert limits_drawn(app) == ["H100", "A100", "V100", LATENCY]
+    assert np.isfinite(data_of(charts(app)[0], "curves")["training_flop"]).all()
     assert list(walls(with_walls(show(app, UTILIZATION)))) == ["Latency wall"]
 
 
@@ -678,6 +847,14 @@ def reached_by(*configurations: Configuration, **growth) -> pd.DataFrame:
     return limits_reached(limits, **Questions().growth.model_dump() | growth)
 
 
+def assert_years(app: AppTest, expected: pd.DataFrame) -> None:
+    """The chart has these limits and years, those of the selected configuration last."""
+    selected = expected["configuration"] == app.selectbox(key="configuration").value
+    in_order = pd.concat([expected[~selected], expected[selected]], ignore_index=True)
+    drawn = data_of(charts(app)[0], "limits").reset_index(drop=True)
+    pd.testing.assert_frame_equal(drawn[list(expected)], in_order, check_dtype=False)
+
+
 def test_years_in_chart_and_table_are_those_of_the_limits():
     """If this fails, a limit is said to be reached in another year than growth from the start gives."""
     app = page(view=WHEN)
@@ -687,13 +864,68 @@ def test_years_in_chart_and_table_are_those_of_the_limits():
         "Latency wall": "2.7 × 10³¹ FLOP",
         "Latency wall in": "2032–2033",
     }
-    expected = reached_by(*DENSE.configurations)
-    pd.testing.assert_frame_equal(data_of(charts(app)[0], "limits")[list(expected)], expected, check_dtype=False)
-    h100 = data_of(charts(app)[0], "limits").iloc[0]
+    assert_years(app, reached_by(*DENSE.configurations))
+    h100 = data_of(charts(app)[0], "limits").set_index(["configuration", "limit"]).loc["H100", "Linear scaling ends"]
     growth = math.log(h100["training_flop"] / 5e25)
     assert h100["earliest"] == pytest.approx(2024 + growth / math.log(5))
     assert h100["latest"] == pytest.approx(2024 + growth / math.log(4))
     assert h100["Reached"] == "2027–2028"
+
+
+def test_marks_of_the_selected_configuration_are_on_top():
+    """If this fails, its marks are covered by those of configurations with about the same limits."""
+    app = page(preset=TODAY.title, view=WHEN)
+    for name in ("H100", "GB200 NVL72", "H200"):
+        drawn = data_of(charts(select(app, name))[0], "limits")["configuration"].tolist()
+        assert drawn[-2:] == [name, name] and name not in drawn[:-2]
+        assert_years(app, reached_by(*TODAY.configurations))
+
+
+MARKS_OF_LIMITS = {("Linear scaling ends", True): "diamond", ("Linear scaling ends", False): "triangle-left"}
+MARKS_OF_LIMITS |= {("Latency wall", True): "tick", ("Latency wall", False): "triangle-right"}
+
+
+def marks(app: AppTest) -> dict[tuple[str, str], str]:
+    """The shape of the mark of each limit, by configuration and limit, as Vega filters them."""
+    drawn, found = data_of(charts(app)[0], "limits"), {}
+    for layer in [*layers(charts(app)[0], "point"), *layers(charts(app)[0], "tick")]:
+        ((condition,),) = (transform.values() for transform in layer["transform"])
+        terms = [(term.strip("!").removeprefix("datum."), not term.startswith("!")) for term in condition.split(" && ")]
+        assert {field for field, _ in terms} == {"wall", "known"}
+        chosen = drawn[np.all([drawn[field] == value for field, value in terms], axis=0)]
+        for each in zip(chosen["configuration"], chosen["limit"], strict=True):
+            assert each not in found, "two marks for one limit"
+            found[each] = layer["mark"].get("shape", "tick")
+    assert len(found) == len(drawn), "a limit without a mark"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("preset", "bounds"),
+    [
+        (
+            "Today's hardware",
+            {
+                ("B200", "Linear scaling ends"): ("≤ 6.5 × 10²⁴ FLOP", "2022 or before"),
+                ("GB200 NVL72", "Linear scaling ends"): ("≤ 6.5 × 10²⁴ FLOP", "2022 or before"),
+            },
+        ),
+        ("Critical batch size", {("DeepSeek", "Latency wall"): ("≥ 2.4 × 10³⁶ FLOP", "2039–2041 or later")}),
+    ],
+)
+def test_years_of_what_is_only_a_bound_are_only_a_bound(preset, bounds):
+    """If this fails, a limit beyond the ends of a sweep is said, or drawn, to be reached in a certain year."""
+    app = page(preset=preset, view=WHEN)
+    years = table(app).set_index("Configuration")
+    for (name, limit), said_of_it in bounds.items():
+        assert tuple(years.loc[name, [limit, f"{limit} in"]]) == said_of_it
+    drawn = data_of(charts(app)[0], "limits").set_index(["configuration", "limit"])
+    assert drawn["Reached"].to_dict() == {each: years.loc[each[0], f"{each[1]} in"] for each in drawn.index}
+    assert {each for each in drawn.index if " or " in drawn["Reached"][each]} == bounds.keys()
+    assert marks(app) == {each: MARKS_OF_LIMITS[each[1], each not in bounds] for each in drawn.index}
+    assert drawn["spoken"].to_dict() == {
+        (name, limit): f"{name}, {limit}: {reached}" for (name, limit), reached in drawn["Reached"].items()
+    }
 
 
 def test_growth_that_is_typed_in_moves_the_years():
@@ -703,16 +935,16 @@ def test_growth_that_is_typed_in_moves_the_years():
     """
     app = answer(page(view=WHEN), start_flop="1e24", start_year="2000", slow_growth="2", fast_growth="10")
     typed = {"start_flop": 1e24, "start_year": 2000, "slow_growth": 2, "fast_growth": 10}
-    expected = reached_by(*DENSE.configurations, **typed)
-    pd.testing.assert_frame_equal(data_of(charts(app)[0], "limits")[list(expected)], expected, check_dtype=False)
+    assert_years(app, reached_by(*DENSE.configurations, **typed))
     end = math.log10(end_of(H100)["training_flop"] / 1e24)
     years = math.floor(2000 + end), math.floor(2000 + end / math.log10(2))
     assert table(app)["Linear scaling ends in"][0] == f"{years[0]}–{years[1]}" == "2004–2014"
     cone = data_of(charts(app)[0], "cone").set_index("year")
     assert cone.loc[2000].tolist() == [1e24, 1e24]
     assert cone.loc[2003].tolist() == pytest.approx([8e24, 1e27])
-    press(app, "As in the article")
+    press(app, "As at first")
     assert table(app)["Linear scaling ends in"][0] == "2027–2028"
+    assert labels(app).count("As at first") == 1 and "As in the article" not in labels(app), "growth is of no article"
 
 
 @pytest.mark.parametrize(
@@ -736,7 +968,8 @@ def test_a_curve_that_never_reaches_a_limit_has_no_year():
     app = page_with(SHORT, view=WHEN)
     assert table(app)[["Linear scaling ends", "Linear scaling ends in"]].to_numpy().tolist() == [["—", "—"]]
     assert data_of(charts(app)[0], "limits")["limit"].tolist() == ["Latency wall"]
-    assert table(app)["Latency wall"][0].startswith("≥ ")
+    assert table(app)["Latency wall"][0].startswith("≥ ") and table(app)["Latency wall in"][0].endswith(" or later")
+    assert marks(app) == {(SHORT.name, "Latency wall"): "triangle-right"}
 
 
 def test_the_largest_run_on_gtx_580s_costs_five_billion_dollars():
@@ -809,19 +1042,53 @@ PINNED = ("DP", "TP", "PP", "EP", "Microbatches", "Schedule", "Interleaving")
 
 
 @pytest.mark.parametrize("configuration", [H100, SPARSE, GTX_580], ids=lambda each: each.name)
-def test_nothing_typed_compares_the_best_with_itself(configuration):
-    """If this fails, the search for any strategy finds another one than the curve has, or the table shows another."""
+def test_nothing_typed_shows_the_best_alone(configuration):
+    """If this fails, the search for any strategy finds another one than the curve has, or the table shows another.
+
+    Before anything of a strategy is typed there is none of the reader's own to compare the best with.
+    """
     app, row = page_with(configuration, view=STRATEGY), end_of(configuration)
     compared = by_name(table(app))
-    assert compared["Yours"].tolist() == compared["Best"].tolist()
+    assert shown_strategies(app) == ["Best"]
     for name in PINNED:
         value = row[name.lower()]
         assert compared["Best"][name] == (value if isinstance(value, str) else f"{value:,}"), name
     assert compared["Best"]["MFU"] == percent(row["mfu"], 1) and compared["Best"]["Step"] == duration(row["step_s"])
     parts = data_of(charts(app)[0], "parts")
-    assert parts.groupby("What")["value"].sum().to_dict() == pytest.approx(
-        {"Yours": row["step_s"], "Best": row["step_s"]}
+    assert parts.groupby("What")["value"].sum().to_dict() == pytest.approx({"Best": row["step_s"]})
+
+
+def shown_strategies(app: AppTest) -> list[str]:
+    """What is compared, which has to be the same in the table, the bars and the sentences."""
+    compared = list(by_name(table(app)))
+    (bars,) = charts(app)
+    assert data_of(bars, "parts").drop_duplicates("row")["What"].tolist() == compared
+    assert (
+        json.dumps([f" {title}" for title in compared]) in layers(bars, "bar")[0]["encoding"]["y"]["axis"]["labelExpr"]
     )
+    sentences = [each.partition(": ")[0] for each in paragraphs(app, STRATEGY)]
+    assert [title for title in sentences if title in ("Yours", "Best")] == compared
+    return compared
+
+
+def test_ones_own_strategy_comes_and_goes_with_what_is_typed():
+    """If this fails, a strategy is said to be the reader's who has typed none, or one that is typed is not shown."""
+    app = page(view=STRATEGY)
+    for typed, expected in (
+        ({"d_model": "65,536"}, ["Best"]),  # a model, not a strategy
+        ({"tp": "64"}, ["Yours", "Best"]),
+        ({"tp": ""}, ["Best"]),
+        ({"schedule": "1F1B"}, ["Yours", "Best"]),
+        ({"schedule": "fastest", "interleaving": "1"}, ["Yours", "Best"]),
+        ({"interleaving": ""}, ["Best"]),
+    ):
+        assert shown_strategies(answer(app, **typed)) == expected, typed
+
+
+def test_the_schedule_may_be_the_fastest_of_all():
+    app = page(view=STRATEGY)
+    assert question(app, "schedule").value == "fastest"
+    assert question(app, "schedule").options == ["Fastest", "1F1B", "Zero-bubble"]
 
 
 def shape_of(row: pd.Series) -> Shape:
@@ -884,7 +1151,7 @@ def test_a_strategy_that_is_impossible_says_why_and_the_best_stays(typed, proble
     assert list(by_name(table(app))) == ["Best"] and by_name(table(app))["Best"].to_dict() == best
     assert set(data_of(charts(app)[0], "parts")["What"]) == {"Best"}
     press(app, "Empty all")
-    assert not app.main.error and by_name(table(app))["Yours"].to_dict() == best
+    assert not app.main.error and by_name(table(app)).to_dict() == {"Best": best}
 
 
 def test_a_strategy_beyond_memory_or_deadline_says_by_how_much():
@@ -896,8 +1163,17 @@ def test_a_strategy_beyond_memory_or_deadline_says_by_how_much():
     broken = found.attrs["broken"]
     assert re.search(r"^It needs [\d.]+ TB of memory per GPU, of 80 GB\.$", broken[0])
     assert re.search(r"^Training takes .* longer than the 3 months allowed\.$", broken[1])
-    assert all(f"Your strategy: {each}" in messages for each in broken)
-    assert by_name(table(app))["Yours"]["Memory per GPU"] in broken[0]
+    assert all(f"strategy: {each}" in messages for each in broken)
+    assert by_name(table(app))["Best"]["Memory per GPU"] in broken[0]
+    pins = Pins(dp=8, tp=1, pp=1, ep=1)
+    answer(app, dp="8", tp="1", pp="1", ep="1")
+    messages, own = said(app.main.warning).splitlines(), fastest_strategy(H100, shape_of(row), 8, pins)
+    assert len(own.attrs["broken"]) == 2 and own.attrs["broken"] != broken
+    assert messages == [
+        *(f"Your strategy: {each}" for each in own.attrs["broken"]),
+        *(f"The best strategy: {each}" for each in broken),
+    ]
+    assert by_name(table(app))["Yours"]["Memory per GPU"] in own.attrs["broken"][0]
 
 
 @pytest.mark.parametrize(
@@ -920,8 +1196,8 @@ def test_the_best_strategy_can_be_taken_and_changed():
     answer(app, microbatches=f"{2 * row['microbatches']}")
     assert by_name(table(app))["Yours"]["Microbatches"] == f"{2 * row['microbatches']:,}"
     press(app, "Empty all")
-    assert {*asked(app, STRATEGY).values()} == {"", "fastest"}
-    assert by_name(table(app))["Yours"]["Microbatches"] == f"{row['microbatches']:,}"
+    assert {*asked(app, STRATEGY).values()} == {"", "fastest"} and shown_strategies(app) == ["Best"]
+    assert by_name(table(app))["Best"]["Microbatches"] == f"{row['microbatches']:,}"
 
 
 def test_another_model_on_another_cluster():
@@ -997,7 +1273,7 @@ def test_a_search_can_be_stopped_and_goes_on(monkeypatch):
     assert begun and not searched and not charts(app)
     assert headline(app)["GPUs"] != "—" and "Stopped. Go on" in labels(app)
     press(app, "Stopped. Go on")
-    assert searched == [Pins()] and by_name(table(app))["Yours"]["MFU"], "the same is searched for twice, or not at all"
+    assert searched == [Pins()] and by_name(table(app))["Best"]["MFU"], "the same is searched for twice, or not at all"
     answer(app, pp="64")
     assert searched == [Pins(), Pins(pp=64)]
 
@@ -1017,7 +1293,11 @@ def test_published_runs_are_those_of_the_check(checked):
     columns = {"Run": "name", "measured_mfu": "measured_mfu", "model_mfu": "model_mfu"}
     assert runs[list(columns)].to_numpy().tolist() == checked[list(columns.values())].to_numpy().tolist()
     shown = table(app).set_index("Run")
-    assert shown["Measured / model"].to_dict() == checked.set_index("name")["ratio"].to_dict()
+    ratios = checked.set_index("name")["ratio"]
+    assert shown["Measured / model"].to_dict() == pytest.approx((100 * ratios).to_dict())
+    bar = json.loads(app.main.dataframe[0].proto.columns)["Measured / model"]["type_config"]
+    assert bar == {"type": "progress", "format": "%.0f%%", "min_value": 0, "max_value": 100}
+    assert runs["Ratio"].tolist() == checked["ratio"].map(percent).tolist()
     assert shown["Measured step"].tolist() == checked["measured_step_s"].map(duration).tolist()
     assert shown["Step of the model"].tolist() == checked["model_step_s"].map(duration).tolist()
     assert len(shown) == len(model.presets.load_published_runs()) >= 14
@@ -1028,9 +1308,11 @@ def test_parts_of_the_measured_step_fill_it(checked):
     parts = data_of(charts(app)[1], "parts").pivot(index="What", columns="part", values="value").loc[checked["name"]]
     np.testing.assert_allclose(parts.sum(axis=1), 1, atol=1e-3)
     gap = 1 - checked.set_index("name")["ratio"]
-    assert parts["What the model leaves out"].to_dict() == pytest.approx(gap.to_dict())
+    assert parts["Not in the model"].to_dict() == pytest.approx(gap.to_dict())
     ideal = (checked["ideal_compute_s"] / checked["measured_step_s"]).tolist()
     assert parts["Arithmetic"].tolist() == pytest.approx(ideal)
+    legend = layers(charts(app)[1], "bar")[0]["encoding"]["color"]["scale"]["domain"]
+    assert legend == [title for title in PARTS.values() if title in parts] + ["Not in the model"], "the gap is not last"
 
 
 def test_the_gap_is_explained_and_no_run_beats_the_model():
@@ -1080,7 +1362,7 @@ LEVEL_NAMES = ["constructor", "**x**", "$a$ $b$", "<i>y</i>", "__proto__", "אב
 def test_names_show_as_the_text_they_are_in_answers(name, level_name):
     """If this fails, the name of a configuration or a network level is taken for markup, or for a part of a chart."""
     levels = tuple(level.model_copy(update={"name": level_name}) for level in H100.network)
-    named = H100.model_copy(update={"name": name, "network": levels})
+    named = with_gpu(H100.model_copy(update={"name": name, "network": levels}), hbm_bandwidth=1e12)
     app = page_with(named, view=TIME)
     for view in (TIME, WHEN, STRATEGY):
         (heading,) = [each for each in paragraphs(show(app, view), view) if each.endswith(" at one point**")]
@@ -1100,6 +1382,7 @@ def test_names_show_as_the_text_they_are_in_answers(name, level_name):
     show(app, FORMS)
     (label,) = [each.label for each in tab(app, FORMS).metric if each.label.startswith("Critical compute of ")]
     assert_reads(label.removeprefix("Critical compute of "), name)
+    assert limits_drawn(app) == ["H100", "A100", "V100", f"{name} ", LATENCY]
     (caption,) = [
         each for each in captions(with_walls(show(app, UTILIZATION))) if each.startswith("Closed forms, for ")
     ]

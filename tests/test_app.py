@@ -237,7 +237,7 @@ def markup(app: AppTest) -> list[str]:
 
 def texts(app: AppTest) -> list[str]:
     """All that the page says beside the sidebar, in tables, charts and tooltips too."""
-    found = markup(app) + [metric.value for metric in app.main.metric]
+    found = markup(app) + [each.value for each in (*app.main.metric, *app.main.latex)]
     found += [option for slider in app.main.select_slider for option in slider.options]
     frames = [table.value for table in app.main.dataframe]
     frames += [data_of(chart, data.name) for chart in charts(app) for data in chart.proto.datasets]

@@ -11,12 +11,14 @@ from model.configuration import NetworkLevel, Pins
 from model.pinned import fastest_strategy
 from model.tables import (
     comparable_in_words,
+    limits_are_known,
     matmuls_in_words,
     parts_table,
     reached_in_words,
     runs_in_words,
     shares_in_words,
     strategies_in_words,
+    years_of,
 )
 
 HARDWARE = load_hardware()["H100 SXM"]
@@ -64,15 +66,20 @@ def test_matmuls_keep_their_times_apart():
             "bound": ["latency", "tensor cores"],
         }
     )
-    assert matmuls_in_words(matmuls).to_dict("records") == [
+    table = matmuls_in_words(matmuls)
+    memory = ["Tensor cores", "Shared memory", "L2", "HBM"]
+    assert list(table) == ["Matmul", "Bound by", "Time", *memory, "Latency", "Weights", "Tokens"], (
+        "the memory hierarchy is not in the order in which data passes it"
+    )
+    assert table.to_dict("records") == [
         {
             "Matmul": "Up projection, forward",
             "Bound by": "latency",
             "Time": "9 µs",
             "Tensor cores": "4 µs",
-            "HBM": "1 µs",
-            "L2": "2 µs",
             "Shared memory": "3 µs",
+            "L2": "2 µs",
+            "HBM": "1 µs",
             "Latency": "5 µs",
             "Weights": "4,096 × 1,024",
             "Tokens": "768",
@@ -82,9 +89,9 @@ def test_matmuls_keep_their_times_apart():
             "Bound by": "tensor cores",
             "Time": "4 ms",
             "Tensor cores": "4 ms",
-            "HBM": "1 ms",
-            "L2": "2 ms",
             "Shared memory": "3 ms",
+            "L2": "2 ms",
+            "HBM": "1 ms",
             "Latency": "5 µs",
             "Weights": "1,024 × 512",
             "Tokens": "1.05 million",
@@ -182,23 +189,35 @@ def test_comparable_limits_say_what_is_only_a_bound(above, ends, words):
     assert tuple(said[["Linear scaling ends", "Latency wall"]].str.replace(".0 ", " ")) == words
 
 
-def test_years_stand_beside_their_own_limits():
-    """If this fails, a configuration's limit is said to be reached in another's years."""
+def limits_and_years() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Limits of three configurations, each of which is a limit, a bound or missing, and the years of all of them."""
     limits = pd.DataFrame(
         {
-            "configuration": ["B", "A"],
-            "Linear scaling ends": ["≤ 2.0 × 10²⁸ FLOP", "—"],
-            "Latency wall": ["2.7 × 10³¹ FLOP", "≥ 1.0 × 10³⁰ FLOP"],
+            "configuration": ["C", "B", "A"],
+            "Linear scaling ends": ["2.0 × 10²⁸ FLOP", "≤ 6.5 × 10²⁴ FLOP", "—"],
+            "Latency wall": ["≥ 2.4 × 10³⁶ FLOP", "2.7 × 10³¹ FLOP", "≥ 1.0 × 10³⁰ FLOP"],
+            "above": [True, False, False],
+            "at_the_wall": [False, True, False],
         }
     )
     reached = pd.DataFrame(
         {
-            "limit": ["Linear scaling ends"] * 2 + ["Latency wall"] * 2,
-            "configuration": ["B", "A"] * 2,
-            "earliest": [2027.7, math.nan, 2032.2, 2030.1],
-            "latest": [2028.3, math.nan, 2033.6, 2030.9],
+            "limit": ["Linear scaling ends"] * 3 + ["Latency wall"] * 3,
+            "configuration": ["C", "B", "A"] * 2,
+            "training_flop": [2.0e28, 6.5e24, math.nan, 2.4e36, 2.7e31, 1e30],
+            "earliest": [2027.7, 2022.5, math.nan, 2039.2, 2032.2, 2030.1],
+            "latest": [2028.3, 2022.7, math.nan, 2041.5, 2033.6, 2030.9],
         }
     )
+    return limits, reached
+
+
+YEARS = ["2027–2028", "2022 or before", "—", "2039–2041 or later", "2032–2033", "2030 or later"]
+
+
+def test_years_stand_beside_their_own_limits():
+    """If this fails, a configuration's limit is said to be reached in another's years."""
+    limits, reached = limits_and_years()
     table = reached_in_words(limits, reached)
     assert list(table) == [
         "Configuration",
@@ -208,16 +227,41 @@ def test_years_stand_beside_their_own_limits():
         "Latency wall in",
     ]
     assert table.to_numpy().tolist() == [
-        ["B", "≤ 2.0 × 10²⁸ FLOP", "2027–2028", "2.7 × 10³¹ FLOP", "2032–2033"],
-        ["A", "—", "—", "≥ 1.0 × 10³⁰ FLOP", "2030"],
+        ["C", "2.0 × 10²⁸ FLOP", "2027–2028", "≥ 2.4 × 10³⁶ FLOP", "2039–2041 or later"],
+        ["B", "≤ 6.5 × 10²⁴ FLOP", "2022 or before", "2.7 × 10³¹ FLOP", "2032–2033"],
+        ["A", "—", "—", "≥ 1.0 × 10³⁰ FLOP", "2030 or later"],
     ]
+
+
+def test_years_of_a_bound_are_a_bound():
+    """If this fails, a limit that may be reached any time before or after is said to be reached in a certain year.
+
+    Linear scaling that ends by 6.5 × 10²⁴ FLOP ends "or before", a wall beyond a sweep is reached "or later", and there
+    is nothing to say of a limit that is missing.
+    """
+    limits, reached = limits_and_years()
+    assert years_of(limits, reached).tolist() == YEARS
+    marked = pd.Series([(" or " in years or years == "—") for years in YEARS])
+    assert limits_are_known(limits).tolist() == (~marked).tolist()
+
+
+def test_years_follow_the_order_of_the_configurations():
+    """If this fails, a bound is looked up by the place of a row, not by what the row is about."""
+    limits, reached = limits_and_years()
+    swapped = limits.iloc[::-1].reset_index(drop=True)
+    turned = pd.concat([reached.iloc[2::-1], reached.iloc[:2:-1]], ignore_index=True)
+    expected = dict(zip(zip(reached["limit"], reached["configuration"], strict=True), YEARS, strict=True))
+    found = dict(
+        zip(zip(turned["limit"], turned["configuration"], strict=True), years_of(swapped, turned), strict=True)
+    )
+    assert found == expected
 
 
 # --- published runs ---------------------------------------------------------------------------------------------------
 
 
 def test_a_published_run_in_words():
-    """If this fails, what was measured and what the model gives change places."""
+    """If this fails, what was measured and what the model gives change places, or a ratio is not in percent."""
     checked = pd.DataFrame(
         [
             {
@@ -237,9 +281,10 @@ def test_a_published_run_in_words():
             }
         ]
     )
-    assert runs_in_words(checked).iloc[0].to_dict() == {
+    (run,) = runs_in_words(checked).to_dict("records")
+    assert run.pop("Measured / model") == pytest.approx(49.49)
+    assert run == {
         "Run": "A run",
-        "Measured / model": 0.4949,
         "Measured MFU": "30%",
         "MFU of the model": "61%",
         "Measured step": "3.7 s",
