@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,9 +29,11 @@ CHROMIUM_ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {LOOPBACK}",  # nothing is asked of the world
 )
 CURVES = "[data-testid=stVegaLiteChart] svg.marks .mark-line path"
 TELEPHONE = 390
+MOST_KEPT = 2
 STATE = "data-test-script-state"
 # Counts the runs of the script that ended, so that one can wait for the run that an action causes: those that the page
 # showed, and, because it skips the showing of a short one when it is busy, the messages that say so. An exception that
@@ -153,46 +156,78 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(scope="session")
+def kept() -> dict[bool, list[Page]]:
+    """Pages of earlier tests, those of telephones apart: the app opens twice as fast where its code was loaded once."""
+    return defaultdict(list)
+
+
 @pytest.fixture
-def visit(app_url, chromium):
-    """Open the app in a context of its own; the test fails if the browser's console then holds an error.
+def visit(app_url, chromium, kept):
+    """Open the app as in a fresh browser; the test fails if the browser's console then holds an error.
 
     `visit(width=390, preset="…")`: keywords beside `address`, `width` and `scheme` are the page's query parameters.
+    Pages of one test share nothing, and those of two tests only what the browser keeps of files.
     """
-    contexts = []
+    opened = []
     complaints = []
 
     def note(message):
         if message.type in ("error", "warning"):
             complaints.append(f"{message.type}: {message.text}")
 
-    def refuse_abroad(route):
-        if urlsplit(route.request.url).hostname == LOOPBACK:
-            route.continue_()
-        else:
-            complaints.append(f"request to {route.request.url}")
-            route.abort()
+    def note_abroad(request):
+        if request.url.startswith("http") and urlsplit(request.url).hostname != LOOPBACK:
+            complaints.append(f"request to {request.url}")
+
+    listeners = {
+        "console": note,
+        "pageerror": lambda error: complaints.append(f"uncaught: {error}"),
+        "request": note_abroad,
+    }
 
     def open_page(address: str = "", width: int = 1440, scheme: str = "light", **parameters: str) -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, has_touch=width < 600, is_mobile=width < 600
-        )
-        contexts.append(context)
-        context.set_default_timeout(30_000)
-        context.add_init_script(COUNTER)
-        page = context.new_page()
-        page.on("console", note)
-        page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
-        page.route("http*://**", refuse_abroad)
-        page.goto(address or f"{app_url}/?{urlencode(parameters)}")
+        telephone = width < 600
+        page = kept[telephone].pop() if kept[telephone] else new_page(chromium, telephone)
+        opened.append((page, telephone))
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        page.goto(address or f"{app_url}/?{urlencode(parameters)}", wait_until="commit")
         settle(page)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page, telephone in opened:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        if len(kept[telephone]) < MOST_KEPT:
+            leave(page, app_url)
+            kept[telephone].append(page)
+        else:
+            page.context.close()
     if complaints:
         pytest.fail("\n".join(complaints))
+
+
+def new_page(chromium: Browser, telephone: bool) -> Page:
+    """A page in a context of its own."""
+    context = chromium.new_context(has_touch=telephone, is_mobile=telephone)
+    context.set_default_timeout(30_000)
+    context.add_init_script(COUNTER)
+    return context.new_page()
+
+
+def leave(page: Page, app_url: str) -> None:
+    """End the session of a page, and forget all that the browser keeps of it but the app's files."""
+    page.goto(f"{app_url}/_stcore/health")
+    page.evaluate("localStorage.clear(), sessionStorage.clear()")
+    page.context.clear_cookies()
+    page.context.clear_permissions()
+    for other in page.context.pages:
+        if other != page:
+            other.close()
 
 
 def settle(page: Page, charts: bool = True) -> None:
