@@ -48,16 +48,18 @@ from model.editing import (
 )
 from model.form import Draft, Input, inputs, inputs_of, value_at
 from model.growth import largest_runs, limits_reached
-from model.limits import LIMITS, closed_form_walls, critical_compute_curves
+from model.limits import LIMITS, closed_form_walls, critical_compute_curves, kernel_and_network_s, node_rates
 from model.money import cluster_costs
 from model.pinned import fastest_strategy
 from model.questions import Questions
 from model.reality import GAP, reality_breakdown, reality_check
 from model.scaling import shape_by_laws
-from model.sensitivity import IMPROVEMENTS, attainable, improvement_map, sensitivities
+from model.sensitivity import IMPROVEMENTS, attainable, improvement_map, quantities, sensitivities, tornado
 from model.tables import (
     comparable_in_words,
+    levers_in_words,
     limits_are_known,
+    map_in_words,
     matmuls_in_words,
     parts_table,
     reached_in_words,
@@ -66,7 +68,7 @@ from model.tables import (
     strategies_in_words,
     years_of,
 )
-from model.text import amount, dollars, duration, flop, percent, plain, quantity, scientific
+from model.text import MISSING, amount, dollars, duration, flop, percent, plain, quantity, scientific
 from model.words import (
     DEGREES,
     PART_TERMS,
@@ -142,7 +144,8 @@ FACTOR = """
 """
 INVERSE = FACTOR.replace("÷", "_").replace("×", "÷").replace("_", "×")
 GAP_PART = "Not in the model"
-LEAST_MOVE, MOST_SHOWN = 1.005, 100  # by which a limit moves, in a chart
+MOST_SHOWN = 100  # times by which a limit moves, in a chart
+LEVERS_PATIENCE_S = 15  # that the levers may take without being asked for
 GENERATIONS = {"H100": "H100 SXM", "A100": "A100 SXM", "V100": "V100 SXM"}
 ALPHAS = [step / 50 for step in range(-10, 11)]
 COSTS = {  # columns, how they are said, and axes with their units
@@ -157,8 +160,9 @@ COMPARABLE = (
     "Curves are jagged, because models and clusters come in round sizes, and the first point below the threshold leaps "
     "from one width to another. What is compared here does not: at each width the best MFU of all clusters that finish "
     "in time, interpolated between widths; linear scaling ends where it would without the dips of the curve, and the "
-    "wall lies between the last width that ends in time and the next. So the numbers differ from the headline’s, "
-    "within the jags; and a faster network, memory or kernel can lower neither."
+    "wall lies between the last width that ends in time and the next. The sweep is continued beyond its largest width, "
+    "up to the wall. So the numbers differ from the headline’s; and a faster network, memory or kernel can lower "
+    "neither."
 )
 
 Styles = dict[str, tuple[str, str]]  # colour and dash of every configuration
@@ -252,7 +256,8 @@ def change(title: str, number: int, act, *arguments) -> None:
 
 def go_on() -> None:
     """Forget a stop and a notice: the page has moved on."""
-    state.stopped, state.halted, state.notice = False, "", ""
+    state.stopped, state.notice = False, ""
+    state.halted.clear()
 
 
 def select(number: int) -> None:
@@ -276,7 +281,8 @@ def type_in(title: str, number: int, item: Input, key: str, visit: int) -> None:
 def answer(item: Input, key: str) -> None:
     """Take over what was typed into the widget of a question."""
     if state.get(key) is not None:
-        state.asked, state.halted = answered(state.asked, item, state[key]), ""
+        state.asked = answered(state.asked, item, state[key])
+        state.halted.clear()
 
 
 def take_hardware(title: str, number: int, key: str) -> None:
@@ -334,8 +340,14 @@ def stop() -> None:
 
 
 def halt(work: str) -> None:
-    """Stop what is worked out beside the curves, until it is asked for again; nothing, to go on."""
-    state.halted = work
+    """Stop what is worked out beside the curves, until it is asked for again."""
+    state.halted.add(work)
+
+
+def want(work: str, configuration: Configuration) -> None:
+    """Ask for what takes long, or for what was stopped."""
+    state.halted.discard(work)
+    state.wanted.add((work, what_counts(configuration)))
 
 
 def pick() -> None:
@@ -412,9 +424,10 @@ def small_slot(configuration: Configuration | None, *what: str) -> dict:
 
 
 def kept_in(place: dict, work) -> pd.DataFrame:
-    """What some work gave, once; not in a cached function, for it draws a bar."""
+    """What some work gave, once, and how long it took; not in a cached function, for it draws a bar."""
     if "found" not in place:
-        place["found"] = work()
+        start = time.monotonic()
+        place |= {"found": work(), "seconds": time.monotonic() - start}
     return place["found"]
 
 
@@ -423,12 +436,18 @@ def remembered(configuration: Configuration, *, progress=None) -> pd.DataFrame:
     return kept_in(small_slot(configuration, "attainable"), partial(attainable, configuration, progress=progress))
 
 
+def remembered_with(bar: Bar, configuration: Configuration) -> None:
+    """Remember the curve to compare by, which says how long others take, unless that was stopped."""
+    if bar.work not in state.halted:
+        remembered(configuration, progress=partial(bar.show, "Simulating larger clusters and models", 0, 1))
+
+
 def worked_out(work, configuration: Configuration, words: str, place) -> pd.DataFrame | None:
     """What a function of `model.sensitivity` finds, which is kept; nothing if it was stopped."""
     name = work.__name__
     names_of_levels = (level.name for level in configuration.network)  # which quantities bear
     kept = small_slot(configuration, name, str(threshold), *names_of_levels)
-    if not kept and state.halted == name:
+    if not kept and name in state.halted:
         return None
     show = partial(Bar(name, place, partial(halt, name)).show, words, 0, 1)
     found = kept_in(kept, partial(work, configuration, threshold / 100, progress=show, attainable=remembered))
@@ -439,7 +458,7 @@ def worked_out(work, configuration: Configuration, words: str, place) -> pd.Data
 def strategy_of(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, bar: Bar) -> pd.DataFrame | None:
     """The fastest strategy that goes with what is given; nothing if the search was stopped."""
     kept = small_slot(configuration, shape.model_dump_json(), str(n_gpus), pins.model_dump_json())
-    if not kept and state.halted == STRATEGY:
+    if not kept and STRATEGY in state.halted:
         return None
     show = partial(bar.show, "Searching for the fastest strategy", 0, 1)
     return kept_in(kept, partial(fastest_strategy, configuration, shape, n_gpus, pins, progress=show))
@@ -687,7 +706,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
     labels = across.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=13).encode(
         text="label:N", description="label:N", x=alt.value(alt.expr("width"))
     )
-    layers = [rules, labels, *known_model_marks(), *wall_marks(styles), lines, diamonds.encode(**at), ring.encode(**at)]
+    layers = [rules, labels, *known_model_marks(), *wall_marks(), lines, diamonds.encode(**at), ring.encode(**at)]
     return finished(alt.layer(*layers, dots.add_params(nearest, picked)), 460)
 
 
@@ -714,15 +733,15 @@ def ends_of(limits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def wall_marks(styles: Styles) -> list[alt.Chart]:
+def wall_marks() -> list[alt.Chart]:
     """Lines across the chart where the closed forms have walls, named above it."""
     at = alt.Chart(alt.NamedData("walls")).encode(
-        alt.X("training_flop:Q"), colour_of(styles), tooltip=tooltip("Wall in closed form", "Training compute")
+        alt.X("training_flop:Q"), color=alt.value("gray"), tooltip=tooltip("Wall in closed form", "Training compute")
     )
     names = [
         at.transform_filter(f"datum.side === '{side}'")
         .mark_text(align=side, dx=dx, baseline="middle", fontSize=12)
-        .encode(alt.Y(value=-8), text="wall:N", description="spoken:N")
+        .encode(alt.Y(value=alt.expr("datum.fall")), text="wall:N", description="spoken:N")
         for side, dx in (("left", 5), ("right", -5))
     ]
     return [at.mark_rule(strokeDash=[8, 4], strokeWidth=1.5, aria=False), *names]
@@ -1005,7 +1024,7 @@ def levers_chart(names: list[str], colour: str, ticks: list[float]) -> alt.Layer
         .encode(alt.X("one:Q"), alt.Y("rank:O"), alt.YOffset("offset:O"), text="note:N", color=alt.value(colour))
         for side, dx in (("left", 3), ("right", -3))
     ]
-    return finished(alt.layer(bars, *notes), 34 * len(names) + 60)
+    return finished(alt.layer(bars, *notes), max(34 * len(names) + 60, 170))
 
 
 @chart
@@ -1024,11 +1043,15 @@ def map_chart(ticks: list[float]) -> alt.LayerChart:
                 title="Latency of messages and matmuls",
                 axis=alt.Axis(labelExpr=INVERSE, **axis, **ABOVE),
             ),
-            alt.Color(
-                "flop:Q",
-                scale=alt.Scale(type="log", scheme="viridis", domain=[ticks[0], ticks[-1]]),
-                legend=alt.Legend(title="FLOP", values=ticks, labelExpr=POWER_OF_TEN, gradientLength=300),
-            ),
+            color=alt.when("datum.is_known")
+            .then(
+                alt.Color(
+                    "flop:Q",
+                    scale=alt.Scale(type="log", scheme="viridis", domain=[ticks[0], ticks[-1]]),
+                    legend=alt.Legend(title="FLOP", values=ticks, labelExpr=POWER_OF_TEN, gradientLength=300),
+                )
+            )
+            .otherwise(alt.value("gray")),
             tooltip=tooltip("Bandwidth", "Latency", "Linear scaling ends", "Latency wall"),
             description="spoken:N",
         )
@@ -1172,7 +1195,7 @@ def reality_chart(names: list[str]) -> alt.LayerChart:
 
 if "entries" not in state:
     state.entries, state.sheets, state.numbers = {}, {}, itertools.count()
-    state.stopped, state.halted, state.mapped, state.picked = False, "", "", None
+    state.stopped, state.halted, state.wanted, state.picked = False, set(), set(), None
     state.asked = asked_of(Questions())
     state.notice = read_link()
 
@@ -1202,13 +1225,14 @@ def walls_of(curve: Curve) -> pd.DataFrame:
     return walls[walls["training_flop"] < math.inf]
 
 
-def walls_in_sight(walls: pd.DataFrame, ticks: list[float], line: str) -> pd.DataFrame:
+def walls_in_sight(walls: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
     """Walls with where their names stand on an axis and what their tooltips say."""
     late = walls["training_flop"] > ticks[0] * (ticks[-1] / ticks[0]) ** 0.75  # no room for a name to the right
     first = walls["training_flop"] == walls["training_flop"].min()
+    near = ~first & (walls["training_flop"] < walls["training_flop"].min() * (ticks[-1] / ticks[0]) ** 0.25)
     words = walls["training_flop"].map(flop).astype(str)  # of no wall, too
     return walls.assign(
-        line=line,
+        fall=near.map({False: -8, True: 8}),  # above the chart, and where another name is near, below its top
         side=(first | late).map({False: "left", True: "right"}),
         spoken=walls["wall"] + " in closed form: " + words,
         **{"Wall in closed form": walls["wall"], "Training compute": words},
@@ -1280,70 +1304,68 @@ def levers_tab(curve: Curve, limit: str) -> None:
         st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: each quantity doubled and halved**")
         place, bar = st.container(), st.empty()
     with st.container(border=True):
-        st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: the largest run over better networks**")
+        st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: over slower and faster networks**")
         map_place, map_bar = st.container(), st.empty()
     st.caption(COMPARABLE)
-    found = worked_out(sensitivities, curve.configuration, "Doubling and halving each quantity", bar)
+    remembered_with(Bar("attainable", bar, partial(halt, "attainable")), curve.configuration)
+    bar.empty()
     with place:
-        if found is None:
-            go_on_button(sensitivities.__name__)
-        else:
-            draw_levers(found, limit, curve)
+        name, label = sensitivities.__name__, "Double and halve each quantity"
+        if asked_for(name, label, 2 * len(quantities(curve.configuration)), curve, LEVERS_PATIENCE_S):
+            found = worked_out(sensitivities, curve.configuration, "Doubling and halving each quantity", bar)
+            if found is None:
+                go_on_button(name, curve)
+            else:
+                draw_levers(found, limit, curve)
     with map_place:
-        if state.mapped != what_counts(curve.configuration):
-            st.button(
-                "Draw the map",
-                on_click=lambda: state.update(mapped=what_counts(curve.configuration), halted=""),
-                icon=":material/grid_on:",
-                help=f"Simulates {len(IMPROVEMENTS)} × {len(IMPROVEMENTS)} networks, which takes some seconds.",
-            )
-            return
-        found = worked_out(improvement_map, curve.configuration, "Simulating slower and faster networks", map_bar)
-        if found is None:
-            go_on_button(improvement_map.__name__)
-        else:
-            draw_map(found, limit, curve)
+        name, label = improvement_map.__name__, "Draw the map"
+        if asked_for(name, label, len(IMPROVEMENTS) ** 2, curve, 0):
+            found = worked_out(improvement_map, curve.configuration, "Simulating slower and faster networks", map_bar)
+            if found is None:
+                go_on_button(name, curve)
+            else:
+                draw_map(found, limit, curve)
 
 
-def go_on_button(work: str) -> None:
-    st.button("Stopped. Go on", on_click=halt, args=("",), key=f"go on {work}", icon=":material/play_circle:")
+def go_on_button(work: str, curve: Curve) -> None:
+    icon = ":material/play_circle:"
+    st.button("Stopped. Go on", on_click=want, args=(work, curve.configuration), key=f"go on {work}", icon=icon)
+
+
+def asked_for(work: str, label: str, cases: int, curve: Curve, patience_s: float) -> bool:
+    """Whether to work something out: at once if that is short, and else after a button that says how long it takes."""
+    kept = small_slot(curve.configuration, "attainable")
+    seconds = cases * kept.get("seconds", 0)
+    if (work, what_counts(curve.configuration)) in state.wanted or (kept and seconds <= patience_s):
+        return True
+    takes = f", about {duration(max(float(f'{seconds:.1g}'), 1))}" if kept else ""
+    st.button(
+        label + takes,
+        on_click=want,
+        args=(work, curve.configuration),
+        key=f"want {work}",
+        icon=":material/grid_on:",
+        help=f"{cases} simulations, of which none is done twice.",
+    )
+    return False
 
 
 def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     """The tornado chart, the quantities that move the limit most first."""
-    column = LIMITS[limit].replace("_flop", "_ratio")
-    known = found.assign(Limit=comparable_in_words(found)[limit], ratio=found[column]).dropna(subset="ratio")
-    spread = known["ratio"].map(math.log).abs().groupby(known["quantity"]).max().sort_values(ascending=False)
-    names = list(spread.index)
     unchanged = comparable_in_words(pd.DataFrame([found.attrs["unchanged"]]))[limit].iloc[0]
     read_off = limit_of.loc[curve.name, limit]
+    is_known = not read_off.startswith(("≥", "≤", MISSING))
     st.markdown(
-        f"{limit}: **{unchanged}**, without the jags of the curve, on which it is read off at {read_off}.",
+        f"{limit}: **{unchanged}**, without the jags of the curve"
+        + (f", on which it is read off at {read_off}." if is_known else "."),
         help=COMPARABLE,
     )
-    if not names:
+    bars = tornado(found, LIMITS[limit])
+    if bars.empty:
         st.info("None of them brings MFU above the threshold.", icon=":material/vertical_align_bottom:")
         return
-    change = known["factor"].map({2.0: "× 2", 0.5: "÷ 2"})
-    levers = pd.DataFrame(
-        {
-            "rank": known["quantity"].map({name: rank for rank, name in enumerate(names)}),
-            "offset": (known["factor"] < 1).astype(int),
-            "shown": known["ratio"].clip(1 / MOST_SHOWN, MOST_SHOWN),
-            "one": 1.0,
-            "Quantity": known["quantity"],
-            "Change": change,
-            "Limit": known["Limit"],
-            "spoken": known["quantity"] + " " + change + ": " + known["Limit"],
-        }
-    )
-    cut_off = known["ratio"] != levers["shown"]
-    still = known["quantity"].map(spread) < math.log(LEAST_MOVE)
-    levers["note"] = (still & (levers["offset"] == 0)).map({True: "no effect", False: ""})
-    levers.loc[cut_off, "note"] = known["ratio"].map(
-        lambda ratio: f"× {amount(ratio)} ▶" if ratio > 1 else f"◀ ÷ {amount(1 / ratio)}"
-    )
-    levers["side"] = (cut_off & (known["ratio"] > 1)).map({True: "right", False: "left"})
+    names = list(bars.drop_duplicates("rank").set_index("rank")["quantity"].sort_index())
+    levers = levers_in_words(bars, comparable_in_words(found)[limit], MOST_SHOWN)
     draw(
         "levers",
         levers_chart(names, styles[curve.name][0], round_factors(levers["shown"])),
@@ -1356,10 +1378,16 @@ def draw_levers(found: pd.DataFrame, limit: str, curve: Curve) -> None:
             f"Left out: {plain(', '.join(missing))}. Changed or not, no run is above the threshold, or the change is "
             "out of range."
         )
+    notes = {
+        "never above": "*never above*: with the change, no run is above the threshold.",
+        "above it": "*above it*: only with the change, runs are above the threshold.",
+        "[×÷]": f"▶ ◀: the limit moves by more than {MOST_SHOWN} times.",
+    }
+    explained = " ".join(says for note, says in notes.items() if levers["note"].str.contains(note).any())
     st.caption(
-        "MFU, and with it the threshold, is relative to the GPU’s own peak: twice the FLOP/s on the same memory and "
-        "network are harder to keep busy. Depth changes the models too, and so the training compute of each."
-        + (f" ◀ ▶ bars that go on beyond a factor of {MOST_SHOWN}." if cut_off.any() else "")
+        "MFU, and with it the threshold, is relative to the GPU’s own peak: twice the FLOP/s with the same memory, on "
+        "the chip and off it, and the same network are harder to keep busy. Depth changes the models too, and so the "
+        f"training compute of each. {explained}"
     )
 
 
@@ -1379,26 +1407,26 @@ def round_factors(ratios: pd.Series) -> list[float]:
 
 def draw_map(found: pd.DataFrame, limit: str, curve: Curve) -> None:
     """The map of a limit over bandwidth and latency."""
-    known = found.assign(**comparable_in_words(found)).dropna(subset=LIMITS[limit])
-    times, by = (
-        {factor: f"{sign} {factor:.3g}" if factor >= 1 else f"{other} {1 / factor:.3g}" for factor in IMPROVEMENTS}
-        for sign, other in ("×÷", "÷×")
-    )
-    cells = known.assign(
-        flop=known[LIMITS[limit]],
-        Bandwidth=known["bandwidth_factor"].map(times),
-        Latency=known["latency_factor"].map(by),
-    )
+    cells = map_in_words(found).dropna(subset=LIMITS[limit])
+    cells = cells.assign(flop=cells[LIMITS[limit]], is_known=cells["above"] | (limit != next(iter(LIMITS))))
+    if not cells["is_known"].any():
+        st.info(
+            "On none of these networks is a run above the threshold: lower it, in the tab Maximum training compute, or "
+            "look at the latency wall.",
+            icon=":material/vertical_align_bottom:",
+        )
+        return
     cells["spoken"] = "Bandwidth " + cells["Bandwidth"] + ", latency " + cells["Latency"] + ": " + cells[limit]
     draw(
         "map",
-        map_chart(decades(cells["flop"])),
+        map_chart(decades(cells["flop"][cells["is_known"]])),
         {"cells": cells, "here": pd.DataFrame({"bandwidth_factor": [1.0], "latency_factor": [1.0]})},
-        f"{limit} of {curve.name} over better networks. Bandwidth against latency, by colour.",
+        f"{limit} of {curve.name} over slower and faster networks. Bandwidth against latency, by colour.",
     )
     st.caption(
         "○ the network as it is. To the right all levels have more bandwidth, upwards messages and matmuls have less "
         "latency; half a power of two from cell to cell."
+        + ("" if cells["is_known"].all() else " Grey: no run is above the threshold.")
     )
 
 
@@ -1425,6 +1453,13 @@ def forms_tab(curve: Curve) -> None:
             rf"\frac{{{time_s} \cdot {batch}}}{{4 \cdot {tokens} \cdot {depth} \cdot {latency_s}}} = {tex(params)}"
         )
         st.latex(rf"C = 6 \cdot r \cdot N^2 = {tex(training_flop)}")
+        st.button(
+            f"Take the values of {plain(curve.name)}",
+            on_click=lambda: state.update(asked=with_values(state.asked, "latency_wall", wall_values(curve))),
+            icon=":material/arrow_downward:",
+            help="Its training time, and layers, batch and tokens at the end of its curve; the latency of a matmul and "
+            "of an all-reduce over all levels.",
+        )
         st.caption(
             "The simulation's wall is lower or higher as its depth and batch are those of the scaling laws, and as a "
             "matmul and the messages after it take their own times."
@@ -1442,6 +1477,21 @@ def forms_tab(curve: Curve) -> None:
         critical = critical_compute(configuration.gpu, configuration.network, alpha)
         metrics.metric(f"Critical compute of {plain(curve.name)}", flop(float(critical), 3))
         metrics.metric("Latency alone allows", flop(float(latency_limit(alpha, asked.latency_wall.latency_s)), 3))
+        rates = node_rates(configuration.gpu, configuration.network)
+        st.markdown(
+            "A node makes *M* multiply-adds a second: *n* for each word of its memory, and ¾ *s* for each word of the "
+            "network between nodes. With 4 million tokens to 100 layers at 3 × 10²³ FLOP, a ratio *F* that grows as "
+            "FLOP to the power of α, and three months *T*:"
+        )
+        st.latex(
+            r"C = 2 \left[ \frac{1}{960} \left( \frac{F \cdot M \cdot T}{s^2 \cdot n} \right)^2 "
+            r"\right]^{1 / (1 - 2 \alpha)}"
+            rf",\quad M = {tex(rates.mac_per_s)},\; s = {tex(rates.shard)},\; n = {tex(rates.nano)}"
+        )
+        st.markdown(
+            "Latency alone allows more: with the latency above, the same batch and layers that grow with α, and three "
+            "months. The latency wall above has a batch and layers that do not grow."
+        )
         shown = {name: hardware[entry] for name, entry in GENERATIONS.items()}
         own = Hardware(gpu=configuration.gpu, network=configuration.network)
         if not any(math.isclose(critical_of(each), critical_of(own)) for each in shown.values()):
@@ -1466,6 +1516,18 @@ def forms_tab(curve: Curve) -> None:
             "more to do in parallel. Both walls can be shown in the Utilization chart."
         )
         defaults_button("critical_compute")
+
+
+def wall_values(curve: Curve) -> dict[str, float]:
+    """What the closed form of the latency wall would take of a configuration."""
+    configuration, row = curve.configuration, curve.frame.iloc[-1]
+    return {
+        "training_months": configuration.assumptions.training_months,
+        "batch_tokens": float(row["batch_tokens"]),
+        "n_layers": float(row["n_layers"]),
+        "latency_s": kernel_and_network_s(configuration.gpu, configuration.network),
+        "tokens_per_parameter": row["dataset_tokens"] / row["params"],
+    }
 
 
 def critical_of(hardware: Hardware) -> float:
@@ -1617,7 +1679,7 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
         best, own = (strategy_of(curve.configuration, shape, n_gpus, given, bar) for given in (Pins(), pins))
         place.empty()
         if best is None or own is None:
-            go_on_button(STRATEGY)
+            go_on_button(STRATEGY, curve)
             return
         with st.container(horizontal=True):
             st.button(
@@ -1636,8 +1698,9 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
             )
     with st.container(border=True):
         st.markdown(f"**{amount(shape.d_model)} wide, {amount(shape.n_layers)} layers, on {amount(n_gpus)} GPUs**")
+        whose = "Your strategy: " if pins != Pins() else ""
         for problem in own.attrs["broken"]:
-            (st.error if own.empty else st.warning)(plain(f"Your strategy: {problem}"), icon=":material/block:")
+            (st.error if own.empty else st.warning)(plain(f"{whose}{problem}"), icon=":material/block:")
         for problem in best.attrs["broken"] if pins != Pins() else ():
             st.warning(plain(f"The best strategy: {problem}"), icon=":material/block:")
         both = {"Yours": own, "Best": best} if pins != Pins() else {"Best": best}
@@ -1669,14 +1732,7 @@ def strategy_tab(curve: Curve, point: pd.DataFrame) -> None:
 
 def reality_tab() -> None:
     """Published training runs beside the model."""
-    place = st.empty()
-    kept = small_slot(None, REALITY)
-    if not kept and state.halted == REALITY:
-        go_on_button(REALITY)
-        return
-    show = partial(Bar(REALITY, place, partial(halt, REALITY)).show, "Searching the strategies of published runs", 0, 1)
-    checked = kept_in(kept, partial(reality_check, progress=show))
-    place.empty()
+    checked = kept_in(small_slot(None, REALITY), reality_check)
     names = list(checked["name"])
     with st.container(border=True):
         st.markdown("**Measured in published training runs, and what the model allows** with the same parallelism")
@@ -1974,7 +2030,7 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
                 "selected": point[["training_flop", "mfu"]].assign(line=keys_of(curves)[reference.name]),
                 "levels": levels,
                 "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
-                "walls": walls_in_sight(walls, ticks, keys_of(curves)[reference.name]),
+                "walls": walls_in_sight(walls, ticks),
             },
             f"MFU against training compute. A line for each of {', '.join(curves)}, on a logarithmic scale of FLOP.",
             key="curves",
@@ -1983,8 +2039,9 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
         )
         st.caption("◆ where linear scaling ends. ○ the selected point: click another, or move the slider below.")
         if len(walls):
-            named = walls["wall"].str.lower() + " " + walls["training_flop"].map(flop)
-            st.caption(f"Closed forms, for {plain(reference.name)}: {', '.join(named)}.")
+            of = {"Critical compute": f", of {plain(reference.name)}", "Latency wall": ", with the values of that tab"}
+            named = [f"{row.wall.lower()} {flop(row.training_flop)}{of[row.wall]}" for row in walls.itertuples()]
+            st.caption(f"Closed forms: {'; '.join(named)}.")
     with utilization.container(border=True):
         choose_point(reference)
         st.markdown(plain(sentence(point.iloc[0])))

@@ -1,7 +1,7 @@
 """What is read off a curve, and the closed forms beside it (spec section 6)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -113,6 +113,34 @@ def latency_wall(training_s, batch_tokens, n_layers, latency_s, tokens_per_param
     return params, 6 * tokens_per_parameter * params**2
 
 
+class NodeRates(NamedTuple):
+    """What a node does in a second, and the intensities of arithmetic that its bandwidths need.
+
+    Attributes
+    ----------
+    mac_per_s : float
+        Multiply-adds per second at peak.
+    shard : float
+        Multiply-adds for each word of the network between nodes, times 4/3: the width of a shard of the weights below
+        which that network binds.
+    nano : float
+        Multiply-adds for each word of memory: the tokens of a nanobatch below which memory binds.
+    """
+
+    mac_per_s: float
+    shard: float
+    nano: float
+
+
+def node_rates(gpu: Gpu, network: tuple[NetworkLevel, ...]) -> NodeRates:
+    """The rates of a node, which the innermost level is; the outermost connects nodes. One level: nodes of one GPU."""
+    node = network[0].size or 1
+    mac_per_s = node * gpu.max_flop_per_s / 2
+    net_words_per_s = node * network[-1].bandwidth / (2 * gpu.word_bytes)
+    mem_words_per_s = node * gpu.hbm_bandwidth / (2 * gpu.word_bytes)
+    return NodeRates(mac_per_s, 4 * mac_per_s / (3 * net_words_per_s), mac_per_s / mem_words_per_s)
+
+
 def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_difference):
     """Training FLOP at which a node runs out of bandwidth, however the run is parallelised, in closed form.
 
@@ -129,12 +157,7 @@ def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_diffe
     ndarray
         FLOP (Erdil & Schneider-Joseph 2024, arXiv:2411.01137; three months).
     """
-    node = network[0].size or 1
-    mac_per_s = node * gpu.max_flop_per_s / 2
-    net_words_per_s = node * network[-1].bandwidth / (2 * gpu.word_bytes)
-    mem_words_per_s = node * gpu.hbm_bandwidth / (2 * gpu.word_bytes)
-    shard = 4 * mac_per_s / (3 * net_words_per_s)
-    nano = mac_per_s / mem_words_per_s
+    mac_per_s, shard, nano = node_rates(gpu, network)
     alpha, batch_over_depth = _batch_over_depth(exponent_difference)
     with np.errstate(divide="ignore"):  # an infinite network has no limit
         tokens = batch_over_depth * mac_per_s * QUARTER_S / (shard**2 * nano)
@@ -163,6 +186,19 @@ def closed_form_walls(
     critical = critical_compute(gpu, network, exponent_difference)
     _, latency = latency_wall(training_s, batch_tokens, n_layers, latency_s, tokens_per_parameter)
     return pd.DataFrame({"wall": ["Critical compute", "Latency wall"], "training_flop": [float(critical), latency]})
+
+
+def kernel_and_network_s(gpu: Gpu, network: tuple[NetworkLevel, ...]) -> float:
+    """Latency of a matmul and of the all-reduce after it, which passes every level to and fro, in s.
+
+    Examples
+    --------
+    >>> from model import load_hardware
+    >>> h100 = load_hardware()["H100 SXM"]
+    >>> f"{kernel_and_network_s(h100.gpu, h100.network):.1e}"
+    '9.0e-06'
+    """
+    return gpu.matmul_latency_s + 2 * sum(level.latency_s for level in network)
 
 
 def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):

@@ -9,7 +9,7 @@ class LatencyWallQuestion(Schema):
 
     training_months: float = field("Training time", "Of the run.", unit="months", default=3, ge=1e-12, le=1200)
     batch_tokens: float = field("Batch", "Tokens per gradient step.", unit="tokens", default=4e6, ge=1, le=1e15)
-    n_layers: float = field("Layers", "That follow one another in a step.", default=120, ge=1, le=2**20)
+    n_layers: float = field("Layers", "That follow one another in a step.", default=120, ge=1, le=10**6)
     latency_s: float = field(
         "Latency", "Of a matmul and the communication after it.", unit="s", shown="µs", default=9e-6, ge=1e-12, le=10
     )

@@ -31,11 +31,16 @@ GAP = (
     "memory for hardly any arithmetic, and so does the optimizer with its state.",
     "Matmuls of a library. The model fits the tiles of every matmul to it exactly; real tiles come in a few sizes, and "
     "the last of them leave SMs idle.",
-    "Communication that nothing hides. The model hides that of tensor and pipeline parallelism behind compute; in "
-    "Megatron, matmuls waited for the all-reduces between them.",
+    "Communication that nothing hides. The model hides all that can be hidden behind compute; in Megatron, matmuls "
+    "waited for the all-reduces between them.",
+    "More communication. With attention, a layer has two tensor-parallel all-reduces forward and two backward; the "
+    "model, of feed-forward blocks alone, has one of each.",
+    "Smaller matmuls. The model folds all parameters of a layer into two large matmuls; real layers have four to "
+    "seven, and so start more kernels.",
     "Stages and GPUs that wait. Pipeline stages have unequal work, and a step takes as long as the slowest of its "
     "thousands of GPUs, with congestion of the network, loading of data and checkpoints.",
-    "What was not published. Microbatches and interleaving are then the fastest for the model.",
+    "What was not published. Microbatches and interleaving are then the fastest for the model. Where only FLOP/s were "
+    "(Llama 3.1), the step follows from them as if they counted no attention; if they did, the true step is longer.",
 )
 _FIRST_PART, _LAST_PART = "ideal_compute_s", "gap_s"  # of a measured step, among the columns of `reality_check`
 
@@ -122,12 +127,11 @@ def model_shape(run: PublishedRun) -> Shape:
 
 
 def run_configuration(run: PublishedRun) -> Configuration:
-    """The run's hardware, and the model's default assumptions but for the recomputation of activations."""
+    """The run's hardware, activations recomputed or not, and all communication hidden that can be."""
     hardware = load_hardware()[run.gpu]
     activations = "recomputed" if run.recomputation == "full" else "ignored"
-    return Configuration(
-        name=run.name, gpu=hardware.gpu, network=hardware.network, assumptions=Assumptions(activations=activations)
-    )
+    assumptions = Assumptions(activations=activations, overlap_dp=True)
+    return Configuration(name=run.name, gpu=hardware.gpu, network=hardware.network, assumptions=assumptions)
 
 
 def run_strategies(run: PublishedRun, network: Sequence[NetworkLevel]) -> Strategies:
@@ -170,7 +174,7 @@ def _checked(run: PublishedRun) -> "pd.DataFrame":
     parts = step_breakdown(configuration, best)
     ideal_s = run.model_flop / (run.n_gpus * configuration.gpu.max_flop_per_s)
     model_step_s = best["step_s"]
-    communication = ["tp_comm_s", "pp_ep_comm_s"]
+    communication = ["tp_comm_s", "pp_ep_comm_s", "dp_comm_s"]
     return best[[]].assign(
         **run.model_dump(include={"name", "year", "gpu", "params", "d_model", "n_layers"}),
         **best[["n_gpus", "dp", "tp", "pp", "batch_tokens"]],

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EXPONENTS = np.arange(LARGEST_EXPONENT + 1)
 SLOWER = (2, 8, 64, 4096)  # times the deadline, up to which the least time beyond the latency wall is looked for
-SMALLEST_PART, LARGER_PART = 0.8, 0.5  # shares of what is left of the work that its parts are taken to be
+SMALLEST_PART, LARGER_PART, SEARCH_PART = 0.45, 0.15, 0.3  # shares of the work that is left which parts are taken to be
 IMPROVEMENTS = tuple(2.0 ** (half / 2) for half in range(-4, 13))  # of the map: from a quarter to 64 times
 
 Attainable = Callable[..., "pd.DataFrame"]  # what `attainable` is
@@ -144,7 +144,8 @@ def _least_training_time(
 
     def searched(below_s: float, most: int | None) -> float:
         limit = np.full((1, len(EXPONENTS)), below_s / model.steps[0])
-        _, found, strategies = _searched(configuration, model, limit, np.ones(limit.shape, dtype=bool), work, most)
+        with work.part(SEARCH_PART):
+            _, found, strategies = _searched(configuration, model, limit, np.ones(limit.shape, dtype=bool), work, most)
         return float(model.steps[0] * step_times(configuration, found, strategies).time.min(initial=np.inf))
 
     # The likeliest cluster first: its time rules out nearly all others.
@@ -286,7 +287,7 @@ def sensitivities(
         Two rows per quantity: quantity; factor, the given one or its inverse; linear_scaling_end_flop and
         latency_wall_flop as `comparable_limits` has them (missing if the schema or a law refuses the changed quantity),
         with above and ends; linear_scaling_end_ratio and latency_wall_ratio, those over the unchanged ones, which are
-        in `attrs["unchanged"]` (ComparableLimits); the first is missing where neither curve is above the threshold.
+        in `attrs["unchanged"]` (ComparableLimits); the first is missing where a curve is nowhere above the threshold.
     """
     import pandas as pd
 
@@ -302,10 +303,38 @@ def sensitivities(
     frame.insert(1, "factor", [by for _, by, _ in cases])
     for limit in ("linear_scaling_end", "latency_wall"):
         frame[f"{limit}_ratio"] = frame[f"{limit}_flop"] / getattr(unchanged, f"{limit}_flop")
-    if not unchanged.above:
-        frame.loc[~frame["above"], "linear_scaling_end_ratio"] = np.nan
+    frame.loc[~(frame["above"] & unchanged.above), "linear_scaling_end_ratio"] = np.nan
     frame.attrs["unchanged"] = unchanged
     return frame
+
+
+def tornado(found: "pd.DataFrame", limit: str) -> "pd.DataFrame":
+    """What a tornado chart of one limit shows, the quantities that move it most first.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Of `sensitivities`.
+    limit : str
+        A column of it: linear_scaling_end_flop or latency_wall_flop.
+
+    Returns
+    -------
+    DataFrame
+        Rows of `found` that say something: quantity; factor; rank, from 0, by the farthest that the quantity is known
+        to move the limit; ratio, by which it does; open, -1 where with the change no run is above the threshold any
+        more, 1 where only then some run is, and 0 else: the ratio of such a bar is missing.
+    """
+    unchanged = found.attrs["unchanged"]
+    ratio = found[limit.replace("_flop", "_ratio")]
+    open_ended = (
+        (found["above"].astype(int) - unchanged.above) if limit == "linear_scaling_end_flop" else 0 * found.index
+    )
+    bars = found[["quantity", "factor"]].assign(ratio=ratio, open=open_ended)
+    bars = bars[found[limit].notna() & (bars["ratio"].notna() | (bars["open"] != 0))]
+    farthest = np.log(bars["ratio"]).abs().fillna(0).groupby(bars["quantity"], sort=False).max()
+    ranks = farthest.rank(method="first", ascending=False).astype(int) - 1
+    return bars.assign(rank=bars["quantity"].map(ranks))
 
 
 def improvement_map(

@@ -12,6 +12,7 @@ from model.words import DEGREES, PARTS, degrees_by_level, years_in_words
 if TYPE_CHECKING:
     import pandas as pd
 
+LEAST_MOVE = 1.005  # times by which a lever has an effect
 _TIMES_OF_MATMULS = {
     "Time": "time_s",
     "Tensor cores": "tensor_core_s",
@@ -109,10 +110,11 @@ def runs_in_words(checked: "pd.DataFrame") -> "pd.DataFrame":
             "MFU of the model": checked["model_mfu"].map(percent),
             "Measured step": checked["measured_step_s"].map(duration),
             "Step of the model": checked["model_step_s"].map(duration),
+            "Attention on top": checked["attention_share"].map(percent),
+            "Hidden communication": (checked["hidden_comm_s"] / checked["measured_step_s"]).map(percent),
             "GPU": checked["gpu"],
             "GPUs": checked["n_gpus"].map(amount),
             **{kind: checked[kind.lower()] for kind in ("DP", "TP", "PP")},
-            "Attention on top": checked["attention_share"].map(percent),
             "Source": checked["source"],
         }
     )
@@ -127,6 +129,68 @@ def comparable_in_words(found: "pd.DataFrame") -> "pd.DataFrame":
     beyond = found["ends"].map({True: "", False: "≥ "}).where(known, "")
     end, wall = (found[column].map(flop) for column in LIMITS.values())
     return pd.DataFrame(dict(zip(LIMITS, (below.where(~found["above"], beyond) + end, beyond + wall), strict=True)))
+
+
+def levers_in_words(bars: "pd.DataFrame", limit: "pd.Series", most: float) -> "pd.DataFrame":
+    """The bars of `tornado` as they are drawn, from `one` to `shown`, and said.
+
+    Parameters
+    ----------
+    bars : DataFrame
+    limit : Series
+        The limit of each row of `sensitivities`, in words.
+    most : float
+        Times by which a bar moves the limit at most; those that go on say how far.
+
+    Returns
+    -------
+    DataFrame
+        rank; offset, 0 if the quantity is multiplied and 1 if divided; shown and one; note, beside the bar on a side
+        of one; and in words Quantity, Change, Limit, spoken.
+    """
+    import pandas as pd
+
+    reaches = bars["ratio"].fillna(bars["open"].map({-1: 0.0, 1: float("inf")}))
+    shown = reaches.clip(1 / most, most)
+    change = bars["factor"].map(_times)
+    note = bars["open"].map({-1: "◀ never above", 0: "", 1: "above it ▶"})
+    cut_off = (bars["open"] == 0) & (shown != reaches)
+    how_far = [f"{_times(ratio)} ▶" if ratio > 1 else f"◀ {_times(ratio)}" for ratio in reaches.where(cut_off, 1.0)]
+    note = note.mask(cut_off, pd.Series(how_far, index=bars.index))
+    moves = ~reaches.between(1 / LEAST_MOVE, LEAST_MOVE)
+    note = note.mask(~moves.groupby(bars["quantity"]).transform("any") & (bars["factor"] > 1), "no effect")
+    return pd.DataFrame(
+        {
+            "rank": bars["rank"],
+            "offset": (bars["factor"] < 1).astype(int),
+            "shown": shown,
+            "one": 1.0,
+            "note": note,
+            "side": (reaches > LEAST_MOVE).map({True: "right", False: "left"}),
+            "Quantity": bars["quantity"],
+            "Change": change,
+            "Limit": limit.loc[bars.index],
+            "spoken": bars["quantity"] + " " + change + ": " + limit.loc[bars.index],
+        }
+    )
+
+
+def map_in_words(found: "pd.DataFrame") -> "pd.DataFrame":
+    """The cells of `improvement_map`, with both limits, Bandwidth and Latency in words."""
+    return found.assign(
+        **comparable_in_words(found),
+        Bandwidth=found["bandwidth_factor"].map(_times),
+        Latency=(1 / found["latency_factor"]).map(_times),
+    )
+
+
+def _times(factor: float) -> str:
+    """× 2, or ÷ 2 of a half."""
+    return f"× {_factor(factor)}" if factor >= 1 else f"÷ {_factor(1 / factor)}"
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.3g}" if factor < 1000 else amount(factor)
 
 
 def reached_in_words(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.DataFrame":

@@ -61,8 +61,8 @@ PARTS = {
 }
 PART_TERMS = {
     "Arithmetic": "The model's own additions and multiplications, at peak FLOP/s. Its share of a step is the MFU.",
-    "Sustained clock": "What the same arithmetic takes longer because chips cannot hold their peak speed, for power "
-    "and heat: at every scale the same share of the arithmetic.",
+    "Sustained clock": "What the same arithmetic takes longer because chips cannot sustain their peak speed, mainly "
+    "for power and heat: at every scale the same share of the arithmetic.",
     "Tile padding": "Tensor cores multiply tiles of 8 × 8 × 8 numbers. Where a matrix ends within one, the rest idles.",
     "Memory traffic": "What matmuls take beyond the arithmetic because numbers arrive too slowly from the GPU's own "
     "memory: HBM, L2 or shared memory.",
@@ -225,9 +225,9 @@ def bottleneck(parts: "pd.Series") -> str:
     Returns
     -------
     str
-        Such as "62% of the step is arithmetic at peak speed, and 12% that chips cannot hold it; the data-parallel
-        all-reduce is next, with 14%, then the pipeline bubble, with 7%."; what takes more than the arithmetic comes
-        first. The sustained clock is part of the arithmetic here: nothing but another chip would change it.
+        Such as "62% of the step is arithmetic at peak speed, and another 12% is lost because chips cannot sustain that
+        speed; the data-parallel all-reduce is next, with 14%."; what takes more than the arithmetic comes first. The
+        sustained clock is part of the arithmetic here: nothing but another chip would change it.
     """
     shares = parts / parts.sum()
     arithmetic, clock = shares["ideal_compute_s"], shares["clock_s"]
@@ -241,7 +241,7 @@ def bottleneck(parts: "pd.Series") -> str:
         first = f"{name[0].upper()}{name[1:]} takes {percent(share)} of the step, {compared} the arithmetic, "
         first += percent(arithmetic)
     elif clock >= LEAST_NAMED:
-        first += f" at peak speed, and {percent(clock)} that chips cannot hold it"
+        first += f" at peak speed, and another {percent(clock)} is lost because chips cannot sustain that speed"
     named = [
         f"{_IN_A_SENTENCE[part]}{verb}, with {percent(others[part])}"
         for part, verb in zip(others.index, (" is next", ""), strict=False)
