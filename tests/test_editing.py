@@ -348,7 +348,7 @@ class TestQuestions:
 
     def test_what_is_refused_stays_typed_and_the_last_that_was_valid_is_asked(self):
         asked = answer(UNCHANGED, ("latency_wall.n_layers", "90"), ("latency_wall.n_layers", "few"))
-        assert asked.problems == {"latency_wall.n_layers": "“few” is not a number. From 1 to 1,040,000."}
+        assert asked.problems == {"latency_wall.n_layers": "“few” is not a number. From 1 to 1,000,000."}
         assert asked.draft["latency_wall"]["n_layers"] == "few"
         assert asked.valid.latency_wall.n_layers == 90
 

@@ -61,7 +61,8 @@ def schedules(configuration, shape: oracle.Shape, dp: int, pp: int, pins: Pins, 
     stage_layers = shape.n_layers // pp
     interleaving = stage_layers if pp > 1 and configuration.assumptions.interleaving else 1
     interleaving = pins.interleaving or interleaving
-    zero_bubble = pins.schedule == "zero-bubble" or (pins.schedule == "fastest" and configuration.assumptions.zero_bubble)
+    allowed = pins.schedule == "fastest" and configuration.assumptions.zero_bubble
+    zero_bubble = pins.schedule == "zero-bubble" or allowed
     if pins.schedule != "zero-bubble" and stage_layers % interleaving == 0 and (pp > 1 or interleaving == 1):
         for count in [count for count in counts if count >= least_1f1b][:most_1f1b]:
             yield count, interleaving, "1F1B"

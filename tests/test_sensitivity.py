@@ -22,6 +22,7 @@ from model.sensitivity import (
     improvement_map,
     quantities,
     sensitivities,
+    tornado,
 )
 from model.step import deadline
 
@@ -233,18 +234,38 @@ def test_sensitivities_are_the_limits_of_the_changed_configurations():
     for (title, by), row in found.iterrows():
         limits = comparable_limits(attainable(quantities(H100)[title](H100, by)), 0.75)
         assert tuple(row[list(ComparableLimits._fields)]) == limits
-        assert row["linear_scaling_end_ratio"] == limits.linear_scaling_end_flop / unchanged.linear_scaling_end_flop
+        ratio = limits.linear_scaling_end_flop / unchanged.linear_scaling_end_flop
+        assert row["linear_scaling_end_ratio"] == ratio if limits.above else math.isnan(row["linear_scaling_end_ratio"])
         assert row["latency_wall_ratio"] == limits.latency_wall_flop / unchanged.latency_wall_flop
 
 
-def test_a_curve_that_is_nowhere_above_the_threshold_has_no_ratios_but_of_what_lifts_it():
+def test_a_curve_that_is_nowhere_above_the_threshold_has_no_ratios():
     """If this fails, bars of the chart tell how the start of the sweep moves, which is no limit of training."""
     b200 = variant(H100, gpu=HARDWARE["B200"].gpu, network=HARDWARE["B200"].network)
-    found = sensitivities(b200).set_index(["quantity", "factor"])
-    lifted = found["above"]
-    assert lifted["FLOP/s", 0.5] and not lifted.all()
-    assert found["linear_scaling_end_ratio"].notna().equals(lifted)
+    found = sensitivities(b200)
+    assert found["linear_scaling_end_ratio"].isna().all()
     assert found["latency_wall_ratio"].notna().all()
+    bars = tornado(found, "linear_scaling_end_flop").set_index(["quantity", "factor"])
+    assert list(bars.index) == [("FLOP/s", 0.5)] and bars["open"].item() == 1
+    assert len(tornado(found, "latency_wall_flop")) == len(found)
+
+
+def test_a_tornado_has_what_moves_the_limit_most_first_and_open_bars_for_bounds():
+    """If this fails, a bound, which depends on where the sweep starts, is drawn or ranked as if it were a limit."""
+    found = pd.DataFrame(
+        {
+            "quantity": ["A", "A", "B", "B", "C", "C", "D", "D"],
+            "factor": [2, 0.5] * 4,
+            "linear_scaling_end_flop": [2e25, 1e24, 1e22, 3e25, 1e25, 1e25, math.nan, math.nan],
+            "linear_scaling_end_ratio": [2, 0.1, math.nan, 3, 1, 1, math.nan, math.nan],
+            "above": [True, True, False, True, True, True, False, False],
+        }
+    )
+    found.attrs["unchanged"] = ComparableLimits(1e25, 1e26, True, True)
+    bars = tornado(found, "linear_scaling_end_flop")
+    assert list(bars["quantity"]) == ["A", "A", "B", "B", "C", "C"]
+    assert list(bars["rank"]) == [0, 0, 1, 1, 2, 2]
+    assert list(bars["open"]) == [0, 0, -1, 0, 0, 0]
 
 
 def test_what_binds_is_what_moves_the_limits():
@@ -283,10 +304,12 @@ def test_the_map_holds_the_variants_of_the_paper():
         assert tuple(found.loc[place]) == pytest.approx(limits, rel=1e-9)
 
 
-def test_the_map_never_falls_along_its_axes():
+@pytest.mark.parametrize("threshold", [0.8, 0.97])
+@pytest.mark.parametrize("configuration", [H100, SPARSE, SLOW_NETWORK], ids=["dense", "sparse", "slow network"])
+def test_the_map_never_falls_along_its_axes(configuration, threshold):
     """If this fails, a faster network seems to train less."""
     steps = IMPROVEMENTS[::4]
-    found = improvement_map(H100, bandwidths=steps, latencies=steps)
+    found = improvement_map(configuration, threshold, bandwidths=steps, latencies=steps)
     for limit in ("linear_scaling_end_flop", "latency_wall_flop"):
         grid = found.pivot(index="bandwidth_factor", columns="latency_factor", values=limit).to_numpy()
         assert np.isfinite(grid).all()

@@ -11,7 +11,9 @@ from model.configuration import NetworkLevel, Pins
 from model.pinned import fastest_strategy
 from model.tables import (
     comparable_in_words,
+    levers_in_words,
     limits_are_known,
+    map_in_words,
     matmuls_in_words,
     parts_table,
     reached_in_words,
@@ -277,6 +279,7 @@ def test_a_published_run_in_words():
                 "tp": 8,
                 "pp": 70,
                 "attention_share": 0.017,
+                "hidden_comm_s": 0.37,
                 "source": "Somebody 2021",
             }
         ]
@@ -295,5 +298,47 @@ def test_a_published_run_in_words():
         "TP": 8,
         "PP": 70,
         "Attention on top": "2%",
+        "Hidden communication": "10%",
         "Source": "Somebody 2021",
     }
+
+
+def test_bars_of_levers_say_how_far_they_go():
+    """If this fails, a bound is drawn as a value, or a note stands by another bar."""
+    bars = pd.DataFrame(
+        {
+            "quantity": ["A", "A", "B", "B", "C", "C"],
+            "factor": [2.0, 0.5] * 3,
+            "rank": [0, 0, 1, 1, 2, 2],
+            "ratio": [2.5, 1 / 8000, math.nan, 1.2, 1.0, 1.001],
+            "open": [0, 0, -1, 0, 0, 0],
+        }
+    )
+    limit = pd.Series(["a", "b", "≤ c", "d", "e", "f"])
+    levers = levers_in_words(bars, limit, 100)
+    assert levers["shown"].tolist() == [2.5, 0.01, 0.01, 1.2, 1.0, 1.001]
+    assert levers["note"].tolist() == ["", "◀ ÷ 8,000", "◀ never above", "", "no effect", ""]
+    assert levers["side"].tolist() == ["right", "left", "left", "right", "left", "left"]
+    assert levers["Change"].tolist() == ["× 2", "÷ 2"] * 3
+    assert levers["spoken"].tolist()[2] == "B × 2: ≤ c"
+    assert levers["offset"].tolist() == [0, 1] * 3
+    only_then = levers_in_words(bars.assign(open=1, ratio=math.nan), limit, 100)
+    assert set(only_then["note"]) == {"above it ▶"} and set(only_then["shown"]) == {100}
+
+
+def test_cells_of_the_map_say_their_factors():
+    """If this fails, bandwidth and latency change places, or a lower latency reads as a higher one."""
+    found = pd.DataFrame(
+        {
+            "bandwidth_factor": [0.25, 2.0],
+            "latency_factor": [0.5, 64.0],
+            "linear_scaling_end_flop": [1e24, 2e28],
+            "latency_wall_flop": [1e30, 2e31],
+            "above": [False, True],
+            "ends": [True, True],
+        }
+    )
+    cells = map_in_words(found)
+    assert cells["Bandwidth"].tolist() == ["÷ 4", "× 2"]
+    assert cells["Latency"].tolist() == ["× 2", "÷ 64"]
+    assert cells["Linear scaling ends"].tolist() == ["≤ 1.0 × 10²⁴ FLOP", "2.0 × 10²⁸ FLOP"]

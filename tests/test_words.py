@@ -185,8 +185,9 @@ class TestBottleneck:
 
     def test_arithmetic_binds_and_two_runners_up_are_named(self):
         assert bottleneck(self.parts(**STEP)) == (
-            "62% of the step is arithmetic at peak speed, and 12% that chips cannot hold it; the data-parallel "
-            "all-reduce is next, with 14%, then kernel latency (the start and end of each matmul), with 7%."
+            "62% of the step is arithmetic at peak speed, and another 12% is lost because chips cannot sustain that "
+            "speed; the data-parallel all-reduce is next, with 14%, then kernel latency (the start and end of each "
+            "matmul), with 7%."
         )
 
     def test_what_takes_more_than_the_arithmetic_comes_first(self):
@@ -211,7 +212,8 @@ class TestBottleneck:
         assert bottleneck(self.parts(ideal_compute_s=1)) == "100% of the step is arithmetic."
         assert bottleneck(self.parts(ideal_compute_s=99.6, clock_s=0.4)) == "100% of the step is arithmetic."
         assert bottleneck(self.parts(ideal_compute_s=99.4, clock_s=0.6)) == (
-            "99% of the step is arithmetic at peak speed, and 1% that chips cannot hold it."
+            "99% of the step is arithmetic at peak speed, and another 1% is lost because chips cannot sustain that "
+            "speed."
         )
 
     @pytest.mark.parametrize("part", PARTS)
