@@ -71,8 +71,9 @@ def reality_check(
     Notes
     -----
     The model's transformer has the run's width and parameters (`model_shape`), its hardware is the catalogue's entry,
-    and its assumptions are the defaults but for activations. Recomputed ones cost what they do in the model. Those that
-    are kept are ignored: a run that was made had the memory for them, and a bound must not forbid it.
+    and all communication hides behind compute as far as it can: a bound of every run, whatever overlapped there.
+    Recomputed activations cost what they do in the model. Those that are kept are ignored: a run that was made had the
+    memory for them, and a bound must not forbid it.
 
     As the papers describe it, the schedule is 1F1B, and tensor parallelism splits d_ff alone and comes first in a node;
     then come copies, then stages. Microbatches are whole sequences.
