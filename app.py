@@ -231,6 +231,10 @@ def read_link() -> str:
     if query.get("threshold", str(THRESHOLD)) not in THRESHOLDS:
         state.threshold = THRESHOLD
         damaged.append("the threshold")
+    for key, options, what in (("limit", LIMITS, "the limit"), ("cost", COSTS, "the measure of cost")):
+        if query.get(key, next(iter(options))) not in options:
+            state[key] = next(iter(options))
+            damaged.append(what)
     return f"Part of this link is damaged and was left out: {', '.join(damaged)}." if damaged else ""
 
 

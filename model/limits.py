@@ -160,8 +160,8 @@ def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_diffe
     mac_per_s, shard, nano = node_rates(gpu, network)
     alpha, batch_over_depth = _batch_over_depth(exponent_difference)
     with np.errstate(divide="ignore"):  # an infinite network has no limit
-        tokens = batch_over_depth * mac_per_s * QUARTER_S / (shard**2 * nano)
-    return 2 * (tokens**2 / 960) ** (1 / (1 - 2 * alpha))
+        params = batch_over_depth * mac_per_s * QUARTER_S / (shard**2 * nano)  # 240 N: 12 multiply-adds, 20 tokens
+    return 2 * (params**2 / 960) ** (1 / (1 - 2 * alpha))  # at α = 0, 120 N²
 
 
 def closed_form_walls(
@@ -217,7 +217,8 @@ def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
         FLOP.
     """
     alpha, batch_over_depth = _batch_over_depth(exponent_difference)
-    return 2 * (3 / 320 * (batch_over_depth * QUARTER_S / latency_s) ** 2) ** (1 / (1 - 2 * alpha))
+    params = batch_over_depth * QUARTER_S / latency_s  # 80 N: 4 waiting matmuls of a layer, 20 tokens
+    return 2 * (3 / 320 * params**2) ** (1 / (1 - 2 * alpha))  # at α = 0, 120 N²
 
 
 def critical_compute_curves(
