@@ -634,7 +634,7 @@ def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
 
 def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
     """A chart of a height, with what all have in common."""
-    return chart.properties(height=height, padding={"left": 0, "right": 8, "top": 4, "bottom": 6}).configure_axis(
+    return chart.properties(height=height, padding={"left": 0, "right": 12, "top": 4, "bottom": 6}).configure_axis(
         labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
     )
 
@@ -707,7 +707,7 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
     ring = alt.Chart(alt.NamedData("selected")).mark_point(size=300, strokeWidth=2, aria=False)
     across = alt.Chart(alt.NamedData("levels")).encode(alt.Y("mfu:Q"), colour_of(styles))
     rules = across.mark_rule(strokeDash=[3, 3], aria=False)
-    labels = across.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=13).encode(
+    labels = across.mark_text(align="right", baseline="top", dx=-4, dy=3, fontSize=13).encode(
         text="label:N", description="label:N", x=alt.value(alt.expr("width"))
     )
     layers = [rules, labels, *known_model_marks(), *wall_marks(), lines, diamonds.encode(**at), ring.encode(**at)]
@@ -1231,13 +1231,11 @@ def walls_of(curve: Curve) -> pd.DataFrame:
 
 def walls_in_sight(walls: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
     """Walls with where their names stand on an axis and what their tooltips say."""
-    late = walls["training_flop"] > ticks[0] * (ticks[-1] / ticks[0]) ** 0.75  # no room for a name to the right
-    first = walls["training_flop"] == walls["training_flop"].min()
-    near = ~first & (walls["training_flop"] < walls["training_flop"].min() * (ticks[-1] / ticks[0]) ** 0.25)
+    late = walls["training_flop"] > ticks[0] * (ticks[-1] / ticks[0]) ** 0.7  # no room for a name to the right
     words = walls["training_flop"].map(flop).astype(str)  # of no wall, too
     return walls.assign(
-        fall=near.map({False: -8, True: 8}),  # above the chart, and where another name is near, below its top
-        side=(first | late).map({False: "left", True: "right"}),
+        fall=-8 - 14 * walls.index,  # above the chart
+        side=late.map({False: "left", True: "right"}),
         spoken=walls["wall"] + " in closed form: " + words,
         **{"Wall in closed form": walls["wall"], "Training compute": words},
     )
@@ -1453,8 +1451,10 @@ def forms_tab(curve: Curve) -> None:
             "parameters *N*, whose training takes so many FLOP *C*:"
         )
         st.latex(
-            r"N = \frac{T \cdot B}{4 \cdot r \cdot L \cdot t} = "
-            rf"\frac{{{time_s} \cdot {batch}}}{{4 \cdot {tokens} \cdot {depth} \cdot {latency_s}}} = {tex(params)}"
+            # In lines, for telephones.
+            r"\begin{aligned} \rule{0pt}{1.7em} N &= \frac{T \cdot B}{4 \cdot r \cdot L \cdot t} \\ &= "
+            rf"\frac{{{time_s} \cdot {batch}}}{{4 \cdot {tokens} \cdot {depth} \cdot {latency_s}}}"
+            rf" \\ &= {tex(params)} \end{{aligned}}"
         )
         st.latex(rf"C = 6 \cdot r \cdot N^2 = {tex(training_flop)}")
         st.button(
@@ -1488,9 +1488,10 @@ def forms_tab(curve: Curve) -> None:
             "FLOP to the power of α, and three months *T*:"
         )
         st.latex(
-            r"C = 2 \left[ \frac{1}{960} \left( \frac{F \cdot M \cdot T}{s^2 \cdot n} \right)^2 "
+            r"\begin{aligned} \rule{0pt}{2em} "
+            r"C &= 2 \left[ \frac{1}{960} \left( \frac{F \cdot M \cdot T}{s^2 \cdot n} \right)^2 "
             r"\right]^{1 / (1 - 2 \alpha)}"
-            rf",\quad M = {tex(rates.mac_per_s)},\; s = {tex(rates.shard)},\; n = {tex(rates.nano)}"
+            rf" \\ M &= {tex(rates.mac_per_s)} \\ s &= {tex(rates.shard)} \\ n &= {tex(rates.nano)} \end{{aligned}}"
         )
         st.markdown(
             "Latency alone allows more: with the latency above, the same batch and layers that grow with α, and three "

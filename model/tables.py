@@ -229,6 +229,7 @@ def years_of(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.Series":
     import pandas as pd
 
     years = [years_in_words(*each) for each in zip(reached["earliest"], reached["latest"], strict=True)]
+    years = pd.Series(years, index=reached.index)
     bound = reached["limit"].map(dict(zip(LIMITS, (" or before", " or later"), strict=True)))
-    marked = pd.Series(years, index=reached.index) + bound.mask(limits_are_known(limits), "")
+    marked = years + bound.mask(limits_are_known(limits) | years.str.contains("before|after|later"), "")
     return marked.mask(reached["training_flop"].isna(), MISSING)
