@@ -78,7 +78,8 @@ WRONG = """svg => {
     const words = [...svg.querySelectorAll("text")].filter(one => one.textContent.trim() && one.checkVisibility())
         .map(one => [one.textContent, one.getBoundingClientRect()]);
     words.forEach(([text, box], at) => {
-        if (box.left < edge.left - 1 || box.right > edge.right + 1 || box.bottom > edge.bottom + 1)
+        const over = [edge.left - box.left, box.right - edge.right, edge.top - box.top, box.bottom - edge.bottom];
+        if (Math.max(...over) > 1)
             wrong.push(`cut off: ${text}`);
         if (text.endsWith("…")) wrong.push(`shortened: ${text}`);
         for (const [other, its] of words.slice(0, at)) {
