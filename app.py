@@ -634,7 +634,7 @@ def colour_of(styles: Styles, legend=alt.Undefined) -> alt.Color:
 
 def finished(chart: alt.LayerChart, height: int) -> alt.LayerChart:
     """A chart of a height, with what all have in common."""
-    return chart.properties(height=height, padding={"left": 0, "right": 12, "top": 4, "bottom": 6}).configure_axis(
+    return chart.properties(height=height, padding={"left": 0, "right": 10, "top": 4, "bottom": 6}).configure_axis(
         labelFontSize=13, titleFontSize=13, labelPadding=6, titlePadding=8, labelFlush=False
     )
 
@@ -1402,7 +1402,7 @@ def round_factors(ratios: pd.Series) -> list[float]:
     ticks = steps[first : last + 1]
     return (
         ticks
-        if len(ticks) <= 9
+        if len(ticks) <= 7
         else [tick for tick in ticks if f"{tick:e}"[0] == "1" or tick in ticks[:: len(ticks) - 1]]
     )
 
