@@ -1460,6 +1460,7 @@ def forms_tab(curve: Curve) -> None:
         st.button(
             f"Take the values of {plain(curve.name)}",
             on_click=lambda: state.update(asked=with_values(state.asked, "latency_wall", wall_values(curve))),
+            disabled=wall_values(curve)["latency_s"] == 0,  # there is no wall then
             icon=":material/arrow_downward:",
             help="Its training time, and layers, batch and tokens at the end of its curve; the latency of a matmul and "
             "of an all-reduce over all levels.",

@@ -801,6 +801,17 @@ def test_critical_compute_is_typeset_with_the_rates_of_the_selected_node(configu
     assert stated == flop(float(model.critical_compute(gpu, configuration.network, 0)), 3)
 
 
+def test_values_without_any_latency_cannot_be_taken():
+    """If this fails, inputs hold values that are refused, beside formulas of other values."""
+    network = tuple(level.model_copy(update={"latency_s": 0.0}) for level in H100.network)
+    gpu = H100.gpu.model_copy(update={"matmul_latency_s": 0.0})
+    app = page_with(H100.model_copy(update={"gpu": gpu, "network": network}), view=FORMS)
+    (take,) = [each for each in app.main.button if each.label.startswith("Take the values of ")]
+    assert take.disabled
+    (take,) = [each for each in page(view=FORMS).main.button if each.label.startswith("Take the values of ")]
+    assert not take.disabled
+
+
 @pytest.mark.parametrize(("name", "latency"), [("H100", 9e-6), ("A100", None)])
 def test_the_latency_wall_can_be_that_of_the_selected_configuration(name, latency):
     """If this fails, a value that is taken over is another configuration's, another point's or in another unit."""
