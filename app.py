@@ -48,10 +48,10 @@ from model.editing import (
 )
 from model.form import Draft, Input, inputs, inputs_of, value_at
 from model.growth import largest_runs, limits_reached
-from model.limits import LIMITS, closed_form_walls, critical_compute_curves, kernel_and_network_s, node_rates
+from model.limits import LIMITS, closed_form_walls, critical_compute_curves, node_rates
 from model.money import cluster_costs
 from model.pinned import fastest_strategy
-from model.questions import Questions
+from model.questions import Questions, latency_wall_values
 from model.reality import GAP, reality_breakdown, reality_check
 from model.scaling import shape_by_laws
 from model.sensitivity import IMPROVEMENTS, attainable, improvement_map, quantities, sensitivities, tornado
@@ -115,7 +115,7 @@ UTILIZATION, PARALLELISM, MAXIMUM, TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY 
 )
 THRESHOLDS = {str(percentage) for percentage in range(LEAST_THRESHOLD, MOST_THRESHOLD + 1)}
 LEAST_LABELLED = 0.05  # share of log(GPUs)
-LEAST_SHARE = 0.0005  # of a step, that a table names
+LEAST_DRAWN, LEAST_SHARE = 0.0001, 0.0005  # of a step, that a chart draws and a table names
 PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
 COPY = "A copy of "
 COLOURS = ("blue", "orange", "green", "violet", "red", "gray")  # the theme's, so that they suit light and dark
@@ -1252,7 +1252,7 @@ def time_tab(curve: Curve, point: pd.DataFrame, ticks: list[float]) -> None:
     """Where the time of a step goes, over a curve and at a point."""
     parts = step_breakdown(curve.configuration, curve.frame)
     shares = parts.div(parts.sum(axis=1), axis=0)
-    shown = {PARTS[part]: PART_STYLES[PARTS[part]] for part in parts if shares[part].max() > 1e-4}
+    shown = {PARTS[part]: PART_STYLES[PARTS[part]] for part in parts if shares[part].max() > LEAST_DRAWN}
     words = shares_in_words(parts).assign(
         **curve.words[["Training compute"]], training_flop=curve.frame["training_flop"]
     )
@@ -1457,10 +1457,11 @@ def forms_tab(curve: Curve) -> None:
             rf" \\ &= {tex(params)} \end{{aligned}}"
         )
         st.latex(rf"C = 6 \cdot r \cdot N^2 = {tex(training_flop)}")
+        own = latency_wall_values(curve.configuration, curve.frame.iloc[-1])
         st.button(
             f"Take the values of {plain(curve.name)}",
-            on_click=lambda: state.update(asked=with_values(state.asked, "latency_wall", wall_values(curve))),
-            disabled=wall_values(curve)["latency_s"] == 0,  # there is no wall then
+            on_click=lambda: state.update(asked=with_values(state.asked, "latency_wall", own)),
+            disabled=own["latency_s"] == 0,  # there is no wall then
             icon=":material/arrow_downward:",
             help="Its training time, and layers, batch and tokens at the end of its curve; the latency of a matmul and "
             "of an all-reduce over all levels.",
@@ -1499,9 +1500,9 @@ def forms_tab(curve: Curve) -> None:
             "months. The latency wall above has a batch and layers that do not grow."
         )
         shown = {name: hardware[entry] for name, entry in GENERATIONS.items()}
-        own = Hardware(gpu=configuration.gpu, network=configuration.network)
-        if not any(math.isclose(critical_of(each), critical_of(own)) for each in shown.values()):
-            shown |= {f"{curve.name} ": own}  # the space keeps it apart from one of that name
+        machine = Hardware(gpu=configuration.gpu, network=configuration.network)
+        if not any(math.isclose(critical_of(each), critical_of(machine)) for each in shown.values()):
+            shown |= {f"{curve.name} ": machine}  # the space keeps it apart from one of that name
         curves = critical_compute_curves(shown, ALPHAS, asked.latency_wall.latency_s)
         curves = curves[curves["training_flop"] < math.inf]
         names = list(curves["curve"].unique())
@@ -1522,18 +1523,6 @@ def forms_tab(curve: Curve) -> None:
             "more to do in parallel. Both walls can be shown in the Utilization chart."
         )
         defaults_button("critical_compute")
-
-
-def wall_values(curve: Curve) -> dict[str, float]:
-    """What the closed form of the latency wall would take of a configuration."""
-    configuration, row = curve.configuration, curve.frame.iloc[-1]
-    return {
-        "training_months": configuration.assumptions.training_months,
-        "batch_tokens": float(row["batch_tokens"]),
-        "n_layers": float(row["n_layers"]),
-        "latency_s": kernel_and_network_s(configuration.gpu, configuration.network),
-        "tokens_per_parameter": row["dataset_tokens"] / row["params"],
-    }
 
 
 def critical_of(hardware: Hardware) -> float:
@@ -1774,7 +1763,7 @@ def reality_tab() -> None:
         drawn = {
             title: style
             for title, style in (PART_STYLES | {GAP_PART: ("gray", 0.35)}).items()
-            if shares[title].max() > 1e-4
+            if shares[title].max() > LEAST_DRAWN
         }
         long = shares.assign(row=range(len(shares)), What=names).melt(["row", "What"], var_name="part")
         long = long[long["part"].isin(drawn)].assign(

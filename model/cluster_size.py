@@ -3,6 +3,7 @@
 import numpy as np
 
 from model.configuration import Configuration
+from model.gpu import MATMULS
 from model.progress import Progress
 from model.scaling import Shapes
 from model.search import Clusters, ClusterSearch
@@ -74,7 +75,7 @@ def _worth_trying(configuration: Configuration, shapes: Shapes, longest: float) 
     """Which clusters, (models, exponents), could finish in time if arithmetic, or the latency of kernels, were all."""
     n_gpus = shapes.sparsity[:, None] * 2.0 ** np.arange(LARGEST_EXPONENT + 1)
     least = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
-    kernels_alone = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s * shapes.steps
+    kernels_alone = MATMULS * shapes.n_layers * configuration.gpu.matmul_latency_s * shapes.steps
     possible = np.logical_and.accumulate(kernels_alone < longest)
     return possible[:, None] & (n_gpus >= least[:, None]) & (n_gpus < LARGEST_CLUSTER)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -12,6 +12,7 @@ from model.form import Draft, Input, Path, changed, inputs_of, replaced, value_a
 from model.questions import Questions
 from model.workspace import COLOURS, Shown, Workspace
 
+Validated = TypeVar("Validated", bound=Schema)
 NAME_TAKEN = "Another configuration has this name."
 
 
@@ -75,21 +76,21 @@ def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
 
 
 def _checked(entry: Entry, taken: Collection[str]) -> Entry:
-    problems = _refused(Configuration, entry.draft)
+    configuration, problems = _validated(Configuration, entry.draft)
     if entry.draft["name"].strip() in taken:
         problems = problems | {"name": NAME_TAKEN}
-    valid = entry.valid if problems else Configuration.model_validate(entry.draft)
-    return replace(entry, valid=valid, problems=problems)
+    return replace(entry, valid=entry.valid if problems else configuration, problems=problems)
 
 
-def _refused(schema: type[Schema], draft: Draft) -> dict[str, str]:
-    """What the schema refuses of a draft, in the words and units of the form; messages of no input keep their own."""
+def _validated(schema: type[Validated], draft: Draft) -> tuple[Validated | None, dict[str, str]]:
+    """What the schema makes of a draft, and what it refuses, in the words and units of the form.
+
+    Messages of no input keep their own.
+    """
     try:
-        schema.model_validate(draft)
+        return schema.model_validate(draft), {}
     except ValidationError as error:
         messages = error_messages(error)
-    else:
-        return {}
     items = {item.location: item for item in inputs_of(schema, draft)}
     problems = {}
     for location, message in messages.items():
@@ -98,7 +99,7 @@ def _refused(schema: type[Schema], draft: Draft) -> dict[str, str]:
             problems[location] = message
         else:
             problems[inside] = items[inside].complaint(value_at(draft, items[inside].path), message)
-    return problems
+    return None, problems
 
 
 def _outwards(location: str) -> Iterator[str]:
@@ -209,6 +210,8 @@ def with_defaults(asked: Asked, question: str) -> Asked:
 
 def _with_draft(asked: Asked, draft: Draft) -> Asked:
     """Each question counts as soon as the schema accepts it, whatever is wrong with the others."""
-    problems = _refused(Questions, draft)
-    last_valid = {name: getattr(asked.valid, name) for name in {location.partition(".")[0] for location in problems}}
-    return Asked(draft, Questions.model_validate(draft | last_valid), problems)
+    questions, problems = _validated(Questions, draft)
+    if questions is None:
+        refused = {location.partition(".")[0] for location in problems}
+        questions = Questions.model_validate(draft | {name: getattr(asked.valid, name) for name in refused})
+    return Asked(draft, questions, problems)

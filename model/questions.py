@@ -1,7 +1,13 @@
 """What the page can be asked besides the configurations: quantities that no curve depends on."""
 
-from model.configuration import MAX_D_MODEL, MOST_ASKED, Pins, Schema, field
+from typing import TYPE_CHECKING
+
+from model.configuration import MAX_D_MODEL, MOST_ASKED, Configuration, Pins, Schema, field
+from model.limits import kernel_and_network_s
 from model.step import SECONDS_PER_YEAR
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class LatencyWallQuestion(Schema):
@@ -22,6 +28,20 @@ class LatencyWallQuestion(Schema):
         """The arguments of `latency_wall`."""
         training_s = self.training_months / 12 * SECONDS_PER_YEAR
         return {"training_s": training_s, **self.model_dump(exclude={"training_months"})}
+
+
+def latency_wall_values(configuration: Configuration, row: "pd.Series") -> dict[str, float]:
+    """What a `LatencyWallQuestion` would take of a configuration and a row of its `simulate` frame.
+
+    Its training time, the row's batch, layers and tokens; the latency is 0 if nothing has any, which has no wall.
+    """
+    return {
+        "training_months": configuration.assumptions.training_months,
+        "batch_tokens": float(row["batch_tokens"]),
+        "n_layers": float(row["n_layers"]),
+        "latency_s": kernel_and_network_s(configuration.gpu, configuration.network),
+        "tokens_per_parameter": row["dataset_tokens"] / row["params"],
+    }
 
 
 class CriticalComputeQuestion(Schema):

@@ -17,6 +17,7 @@ import numpy as np
 
 from model.cluster_size import LARGEST_CLUSTER, LARGEST_EXPONENT, smallest_clusters
 from model.configuration import MAX_D_MODEL, Configuration
+from model.gpu import MATMULS
 from model.integers import POWERS_OF_TWO
 from model.progress import Progress
 from model.scaling import Shapes, sweep_shapes
@@ -171,7 +172,7 @@ def _searched(
 
     Returns the number of each one's model, the model and the strategy; of the `most` likeliest clusters, if given.
     """
-    kernels = 6 * shapes.n_layers * configuration.gpu.matmul_latency_s
+    kernels = MATMULS * shapes.n_layers * configuration.gpu.matmul_latency_s
     wanted = wanted & (_n_gpus(shapes) < LARGEST_CLUSTER) & (limit > kernels[:, None])
     model, exponent = np.nonzero(wanted)
     clusters = Clusters(shapes.take(model), exponent, limit[model, exponent])
