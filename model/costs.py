@@ -37,53 +37,52 @@ SPLITS = int((LARGEST_TP_FF - LEAST_TP_FF).max()) + 1
 class NetworkCosts:
     """Costs on a network whose inner levels join `units` units.
 
+    The tables of TP are of a model with a d_ff of `ratio` times its d_model: lower bounds for all with a larger one.
+
     Attributes
     ----------
     space : Usages
     dp : CostTable
         Rows: the exponent of DP.
     tp : CostTable
-        Rows: `tp_row`, one for each d_ff / d_model, TP and TP_ff.
+        Rows: `tp_row`, one for each TP and TP_ff.
     tp_within : Cost
-        The least of `tp.within` over TP_ff. Rows: `tp_within_row`.
-    tp_or_more : Cost, shape (ratios, exponents of TP)
+        The least of `tp.within` over TP_ff. Rows: the exponent of TP.
+    tp_or_more : Cost, shape (exponents of TP, 1)
         The least that so large a TP, or any larger one, costs.
     """
 
-    def __init__(self, network: Network, units: tuple[int, ...], ratios, most_dp: int, most_tp: int, most_ep: int):
+    def __init__(
+        self, network: Network, units: tuple[int, ...], ratio: float, most_dp: int, most_tp: int, most_ep: int
+    ):
         self.network = network
-        self.ratios = np.array(ratios)
+        self.ratio = ratio
         self.most_tp = most_tp
         self.space = usages(units)
         self.tp_pairs = pair_columns(units, MAX_EXPONENT)
         self.pp_ep_pairs = pair_columns(units, most_ep)
         self.dp = tabulate(self.space, most_dp + 1, None, self._placed_dp)
-        self.tp = tabulate(self.space, len(ratios) * (most_tp + 1) * SPLITS, self.tp_pairs, self._placed_tp_row)
+        self.tp = tabulate(self.space, (most_tp + 1) * SPLITS, self.tp_pairs, self._placed_tp_row)
         self.tp_within = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp.within))
-        by_ratio = (cost[:, -1].reshape(len(ratios), -1)[:, ::-1] for cost in self.tp_within)
-        self.tp_or_more = Cost(*(np.minimum.accumulate(cost, axis=1)[:, ::-1] for cost in by_ratio))
+        self.tp_or_more = Cost(*(np.minimum.accumulate(cost[::-1, -1:])[::-1] for cost in self.tp_within))
 
-    def tp_within_row(self, ratio, tp):
-        """Row of `tp_within` for the number of a ratio and the exponent of TP."""
-        return ratio * (self.most_tp + 1) + tp
-
-    def tp_row(self, ratio, tp, tp_ff):
-        """Row of `tp`, for the exponent of TP_ff besides."""
-        return self.tp_within_row(ratio, tp) * SPLITS + tp_ff - LEAST_TP_FF[tp]
+    def tp_row(self, tp, tp_ff):
+        """Row of `tp` for the exponents of TP and TP_ff."""
+        return tp * SPLITS + tp_ff - LEAST_TP_FF[tp]
 
     def _placed_dp(self, dp, usage) -> Cost:
         factors, possible = over_levels(self.space, usage, dp)
         return Cost(*data_parallel(self.network, factors, 1.0, 1.0, 1.0)).where(possible)
 
     def _placed_tp_row(self, row, column) -> Cost:
-        ratio, tp, split = np.unravel_index(row, (len(self.ratios), self.most_tp + 1, SPLITS))
-        return self.placed_tp(ratio, tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
+        tp, split = np.unravel_index(row, (self.most_tp + 1, SPLITS))
+        return self.placed_tp(self.ratio, tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
 
     def placed_tp(self, ratio, tp, tp_ff, column) -> Cost:
-        """Tensor parallelism, placed as columns of `tp_pairs` say; infinite where impossible."""
+        """Tensor parallelism, d_ff / d_model given, placed as columns of `tp_pairs` say; infinite where impossible."""
         model, model_possible = over_levels(self.space, self.tp_pairs.first[column], tp - tp_ff)
         ff, ff_possible = over_levels(self.space, self.tp_pairs.second[column], tp_ff)
-        costs = Cost(*tensor_parallel(self.network, model, ff, 1.0, self.ratios[ratio], 1.0, 1.0, 1.0, 1.0))
+        costs = Cost(*tensor_parallel(self.network, model, ff, 1.0, ratio, 1.0, 1.0, 1.0, 1.0))
         return costs.where(model_possible & ff_possible)
 
     def placed_pp_ep(self, pp, sparsity, interleaving, n_layers, column) -> Cost:
@@ -112,9 +111,11 @@ class NetworkCosts:
         return [np.stack(factors, axis=-1) for factors, _ in placed]
 
 
-def network_costs(network, units, ratios: tuple[float, ...], most_dp: int, most_tp: int, most_ep: int) -> NetworkCosts:
-    """The costs for degrees of at most these exponents, and `ratios` of d_ff to d_model; the last few are kept."""
-    return _kept_costs(network, units, ratios, _rounded_up(most_dp), _rounded_up(most_tp), most_ep)
+def network_costs(
+    network: Network, units: tuple[int, ...], ratio: float, most_dp: int, most_tp: int, most_ep: int
+) -> NetworkCosts:
+    """The costs for degrees of at most these exponents; the last few are kept."""
+    return _kept_costs(network, units, ratio, _rounded_up(most_dp), _rounded_up(most_tp), most_ep)
 
 
 def _rounded_up(exponent: int) -> int:

@@ -31,7 +31,7 @@ class Refinement:
         self.group = group
         self.costs = group.costs
         self.found = found
-        self.tp_row = self.costs.tp_row(group.ratio[found.cluster], found.tp, found.tp_ff)
+        self.tp_row = self.costs.tp_row(found.tp, found.tp_ff)
         self.pp_ep, self.pp_ep_row = self._pp_ep_floor()
         self.everything = len(self.costs.space) - 1
         self.usages = np.arange(len(self.costs.space))[None, :]

@@ -145,10 +145,10 @@ class Group:
         self.most_dp, self.most_tp, self.most_pp = (
             int(min(most.max(), clusters.twos.max())) for most in (self.batch_twos, self.tp_twos, self.layer_twos)
         )
-        ratios, self.ratio = np.unique(shapes.d_ff / shapes.d_model, return_inverse=True)
+        self.ratio = shapes.d_ff / shapes.d_model
         most_ep = int(twos(shapes.sparsity).max())
         self.costs = network_costs(
-            configuration.network, units, tuple(ratios.tolist()), self.most_dp, self.most_tp, most_ep
+            configuration.network, units, float(self.ratio.min()), self.most_dp, self.most_tp, most_ep
         )
         self.microbatches, self.batch_kind = self._microbatches()
         one_f_one_b = self.microbatches[..., :MICROBATCH_CHOICES]
@@ -189,9 +189,7 @@ class Group:
         divides = (shapes.batch_tokens % shapes.sparsity == 0)[cluster] & (dp <= self.batch_twos[cluster])
         allowed = fits & divides & (tp_pp >= 0) & (least_tp <= self.tp_twos[cluster])
         dp_least = self.costs.dp.within.pick(self.dp_scale, dp, -1, cluster)
-        tp_least = self.costs.tp_or_more.pick(
-            self.tp_scale, self.ratio[cluster], np.minimum(least_tp, self.most_tp), cluster
-        )
+        tp_least = self.costs.tp_or_more.pick(self.tp_scale, np.minimum(least_tp, self.most_tp), 0, cluster)
         tokens = self.expert_batch[cluster] / POWERS_OF_TWO[dp]
         weights = self.weights[cluster] / POWERS_OF_TWO[np.maximum(tp_pp, 0)]
         layers = self.compute_factor * shapes.n_layers[cluster]
@@ -214,8 +212,7 @@ class Group:
         weights = self.weights[cluster] / POWERS_OF_TWO[tp]
         usage = np.arange(len(self.costs.space))[:, None]
         dp_least = self.costs.dp.at.pick(self.dp_scale, dp, usage, cluster)
-        tp_row = self.costs.tp_within_row(self.ratio[cluster], tp)
-        tp_least = self.costs.tp_within.pick(self.tp_scale, tp_row, usage[::-1], cluster)
+        tp_least = self.costs.tp_within.pick(self.tp_scale, tp, usage[::-1], cluster)
 
         def floor(zero_bubble: bool, microbatches, idle):
             block = block_time_floor(self.gpu, weights, tokens / microbatches, tokens / microbatches)
@@ -291,7 +288,7 @@ class Group:
     def _floor(self, found: Candidates) -> tuple[np.ndarray, Cost]:
         """Lower bounds of the candidates' step time, and of what they communicate, wherever they are placed."""
         dp = self.costs.dp.within.pick(self.dp_scale, found.dp, -1, found.cluster)
-        tp_row = self.costs.tp_row(self.ratio[found.cluster], found.tp, found.tp_ff)
+        tp_row = self.costs.tp_row(found.tp, found.tp_ff)
         tp = self.costs.tp.within.pick(self.tp_scale, tp_row, -1, found.cluster)
         time = self.step_time(found.zero_bubble, found.bubble, found.compute, dp, tp, NOTHING)
         return time, Cost(dp.comm + tp.comm, dp.latency + tp.latency)
