@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -51,6 +52,7 @@ from model.growth import largest_runs, limits_reached
 from model.limits import LIMITS, closed_form_walls, critical_compute_curves, node_rates
 from model.money import cluster_costs
 from model.pinned import fastest_strategy
+from model.progress import TooMuchWork
 from model.questions import Questions, latency_wall_values
 from model.reality import GAP, reality_breakdown, reality_check
 from model.scaling import shape_by_laws
@@ -85,6 +87,7 @@ from model.words import (
     power,
     sentence,
 )
+from model.workload import Together
 from model.workspace import (
     LEAST_THRESHOLD,
     MOST_LINK_CHARACTERS,
@@ -428,10 +431,15 @@ def small_slot(configuration: Configuration | None, *what: str) -> dict:
 
 
 def kept_in(place: dict, work) -> pd.DataFrame:
-    """What some work gave, once, and how long it took; not in a cached function, for it draws a bar."""
-    if "found" not in place:
+    """What some work gave, once, and how long it took, or that it is too much; not cached, for it draws a bar."""
+    if not place:
         start = time.monotonic()
-        place |= {"found": work(), "seconds": time.monotonic() - start}
+        try:
+            place |= {"found": work(), "seconds": time.monotonic() - start}
+        except TooMuchWork as error:
+            place["refused"] = str(error)
+    if "refused" in place:
+        raise TooMuchWork(place["refused"])
     return place["found"]
 
 
@@ -1309,9 +1317,9 @@ def levers_tab(curve: Curve, limit: str) -> None:
         st.markdown(f"{swatch(styles[curve.name])} **{plain(curve.name)}: over slower and faster networks**")
         map_place, map_bar = st.container(), st.empty()
     st.caption(COMPARABLE)
-    remembered_with(Bar("attainable", bar, partial(halt, "attainable")), curve.configuration)
-    bar.empty()
-    with place:
+    with place, said_if_too_much(bar):
+        remembered_with(Bar("attainable", bar, partial(halt, "attainable")), curve.configuration)
+        bar.empty()
         name, label = sensitivities.__name__, "Double and halve each quantity"
         if asked_for(name, label, 2 * len(quantities(curve.configuration)), curve, LEVERS_PATIENCE_S):
             found = worked_out(sensitivities, curve.configuration, "Doubling and halving each quantity", bar)
@@ -1319,7 +1327,7 @@ def levers_tab(curve: Curve, limit: str) -> None:
                 go_on_button(name, curve)
             else:
                 draw_levers(found, limit, curve)
-    with map_place:
+    with map_place, said_if_too_much(map_bar):
         name, label = improvement_map.__name__, "Draw the map"
         if asked_for(name, label, len(IMPROVEMENTS) ** 2, curve, 0):
             found = worked_out(improvement_map, curve.configuration, "Simulating slower and faster networks", map_bar)
@@ -1327,6 +1335,16 @@ def levers_tab(curve: Curve, limit: str) -> None:
                 go_on_button(name, curve)
             else:
                 draw_map(found, limit, curve)
+
+
+@contextmanager
+def said_if_too_much(bar) -> Iterator[None]:
+    """In place of what would be too much work, and of the bar that may tell of it, why, and what to do."""
+    try:
+        yield
+    except TooMuchWork as error:
+        bar.empty()
+        st.info(plain(str(error)), icon=":material/block:")
 
 
 def go_on_button(work: str, curve: Curve) -> None:
@@ -1337,6 +1355,8 @@ def go_on_button(work: str, curve: Curve) -> None:
 def asked_for(work: str, label: str, cases: int, curve: Curve, patience_s: float) -> bool:
     """Whether to work something out: at once if that is short, and else after a button that says how long it takes."""
     kept = small_slot(curve.configuration, "attainable")
+    if "found" in kept:
+        Together(curve.configuration, len(kept["found"]), cases).expect(kept["found"].attrs["operations"])
     seconds = cases * kept.get("seconds", 0)
     if (work, what_counts(curve.configuration)) in state.wanted or (kept and seconds <= patience_s):
         return True

@@ -118,6 +118,12 @@ def network_costs(
     return _kept_costs(network, units, ratio, _rounded_up(most_dp), _rounded_up(most_tp), most_ep)
 
 
+def table_entries(units: tuple[int, ...], most_dp: int, most_tp: int) -> int:
+    """Costs that `network_costs` works out, if it does not have them yet."""
+    pairs = len(pair_columns(units, MAX_EXPONENT).first)
+    return (_rounded_up(most_dp) + 1) * len(usages(units)) + (_rounded_up(most_tp) + 1) * SPLITS * pairs
+
+
 def _rounded_up(exponent: int) -> int:
     """To a multiple of 8, so that searches of other clusters find the same tables."""
     return min(-(-exponent // 8) * 8, MAX_EXPONENT)

@@ -1,5 +1,6 @@
 """Divisors and powers of two, in tables small enough to keep."""
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -23,17 +24,27 @@ def odd_part(n) -> np.ndarray:
 def divisors(n: int) -> tuple[int, ...]:
     """All divisors of n, ascending."""
     found = [1]
-    prime = 2
+    prime = 1
     while n > 1:
-        if prime * prime > n:
-            prime = n
+        prime = _least_factor(n, prime + 1)
         powers = [1]
         while n % prime == 0:
             n //= prime
             powers.append(powers[-1] * prime)
         found = [divisor * power for divisor in found for power in powers]
-        prime += 1
     return tuple(sorted(found))
+
+
+def _least_factor(n: int, start: int) -> int:
+    """The least factor of n, above 1, if no number below `start` divides it."""
+    most, count = math.isqrt(n), 64
+    while start <= most:
+        tried = np.arange(start, min(start + count, most + 1))
+        dividing = tried[n % tried == 0]
+        if len(dividing):
+            return int(dividing[0])
+        start, count = start + count, min(4 * count, 2**16)
+    return n
 
 
 @lru_cache(maxsize=256)

@@ -23,8 +23,8 @@ from model.integers import divisors
 from model.network import joined
 from model.parallelism import data_parallel, pipeline_expert, tensor_parallel
 from model.placement import Cost
-from model.progress import Progress
-from model.refinement import FIRST_CHUNK, row_chunks
+from model.progress import Progress, TooMuchWork
+from model.refinement import FIRST_CHUNK, OF_CHUNK, row_chunks
 from model.scaling import Shapes, given_shape
 from model.search import MICROBATCH_CHOICES
 from model.simulation import evaluate
@@ -40,14 +40,21 @@ from model.step import (
     recomputation,
     step_times,
 )
+from model.workload import MOST_OF_STRATEGY
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING_GIVEN = Pins()
 SEEDS = 16  # strategies, the most promising first, that are placed before all others
-MOST_PAIRS = 2**22  # ways to share the inner levels out among two kinds of parallelism and the rest
-MOST_WAYS = 2**27  # degrees times numbers of microbatches: some seconds
+MOST_PAIRS = 2**18  # ways to share the inner levels out among two kinds of parallelism and the rest: some megabytes
+# Operations, as `Progress` counts them, as they were measured:
+OF_COUNT = 0.5  # of a number of microbatches that may divide what degrees leave of a batch
+OF_STRATEGY = 40  # without its placement
+OF_PAIR = 0.5  # of usages that degrees may have
+OF_PLACEMENT = 12  # of degrees of one kind
+OF_COMBINATION = 4  # of the least that a strategy's kinds cost at a pair of usages
+OF_PLACED = 12  # strategy with a placement
 ATTEMPT = 0.75  # share of the work that is left which a search with some choices is taken to be
 
 
@@ -134,7 +141,10 @@ def fastest_strategy(
     shapes, strategies = given_shape(configuration, shape), None
     broken = _broken_splits(shape, n_gpus, pins)
     if not broken:
-        strategies, broken = _search(configuration, shape, n_gpus, pins, Progress(progress))
+        try:
+            strategies, broken = _search(configuration, shape, n_gpus, pins, Progress(progress, MOST_OF_STRATEGY))
+        except TooMuchWork:
+            broken = [_too_many(n_gpus)]
     if strategies is None:
         shapes, strategies = shapes.take(np.array([], dtype=int)), Strategies.none(len(configuration.network))
     found = as_frame(configuration, shapes, strategies, step_times(configuration, shapes, strategies))
@@ -290,6 +300,11 @@ def _counts(shape: Shape, pins: Pins) -> np.ndarray:
     return _common_divisors(pins.microbatches, shape.batch_tokens // shape.sparsity)
 
 
+def _has_free_microbatches(pins: Pins, choices: Choices) -> bool:
+    """Whether only the first numbers of microbatches are tried that are large enough."""
+    return pins.microbatches is None and not choices.any_microbatches
+
+
 def _microbatches(tokens: np.ndarray, counts: np.ndarray, least, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and the first so many counts, ascending, that divide a row's tokens and are at least its least."""
     divides = (tokens[:, None] % counts == 0) & (counts >= np.reshape(least, (-1, 1)))
@@ -301,7 +316,7 @@ def _schedules(configuration: Configuration, shape: Shape, dp, pp, counts, pins:
     """Rows of the degrees, microbatches, interleaving and whether zero-bubble, (4, cases)."""
     assumptions = configuration.assumptions
     tokens = shape.batch_tokens // shape.sparsity // dp
-    free = pins.microbatches is None and not choices.any_microbatches
+    free = _has_free_microbatches(pins, choices)
     cases = [np.empty((4, 0), dtype=np.int64)]
     if pins.schedule != "zero-bubble":
         row, microbatches = _microbatches(
@@ -327,15 +342,18 @@ def _unplaced(
     degrees = _degrees(shape, n_gpus, pins, choices)
     split_tp, tp_model, tp_ff = _splits(shape, n_gpus, choices)
     counts = _counts(shape, pins)
-    for rows in progress.each(row_chunks(degrees.shape[1], max(1, len(counts)))):
-        progress.tell()
+    first, beyond = (np.searchsorted(split_tp, degrees[1], side) for side in ("left", "right"))
+    tried = MICROBATCH_CHOICES + 1 if _has_free_microbatches(pins, choices) else 2 * len(counts)
+    width = max(len(counts), tried * int((beyond - first).max(initial=1)))
+    for rows in progress.each(row_chunks(degrees.shape[1], max(1, width))):
         dp, tp, pp, ep = degrees[:, rows]
+        progress.spend(OF_COUNT * len(dp) * len(counts))
         row, microbatches, interleaving, zero_bubble = _schedules(configuration, shape, dp, pp, counts, pins, choices)
-        first = np.searchsorted(split_tp, tp)
-        case, number = _repeated((np.searchsorted(split_tp, tp, side="right") - first)[row])
-        row, split = row[case], first[row[case]] + number
+        case, number = _repeated((beyond - first)[rows][row])
+        row, split = row[case], first[rows][row[case]] + number
         order = np.lexsort((microbatches[case], zero_bubble[case], tp_ff[split], pp[row], tp[row]))
         row, split, case = row[order], split[order], case[order]
+        progress.spend(OF_STRATEGY * len(case))
         yield Strategies(
             *(degree[:, None].astype(float) for degree in (dp[row], tp_model[split], tp_ff[split], pp[row], ep[row])),
             microbatches=microbatches[case].astype(float),
@@ -438,12 +456,16 @@ def _best_of_each(group: np.ndarray, cost: Cost) -> np.ndarray:
     return order[np.concatenate([[True], falls])[: len(order)]]
 
 
-def _placements(usages: DivisorUsages, first: np.ndarray, second: np.ndarray, cost: Callable) -> Placements:
+def _placements(
+    usages: DivisorUsages, first: np.ndarray, second: np.ndarray, cost: Callable, progress: Progress
+) -> Placements:
     """The best placements of degrees, (keys) each, by `cost(keys, first over levels, second over levels)`."""
     parts = []
     for keys in row_chunks(len(first), len(usages.first)):
+        progress.spend(OF_PAIR * len(first[keys]) * len(usages.first))
         first_fits, second_fits = (degree[keys, None] % usages.whole == 0 for degree in (first, second))
         key, pair = np.nonzero(first_fits[:, usages.first] & second_fits[:, usages.second])
+        progress.spend(OF_PLACEMENT * len(key))
         key, one, other = key + keys.start, usages.first[pair], usages.second[pair]
         costs = cost(key, usages.over_levels(first[key], one), usages.over_levels(second[key], other))
         costs = Cost(*(np.broadcast_to(part, key.shape) for part in costs))
@@ -463,11 +485,14 @@ def _placements(usages: DivisorUsages, first: np.ndarray, second: np.ndarray, co
 class Placing:
     """Puts strategies on the levels of a cluster's network, and remembers the fastest of all."""
 
-    def __init__(self, configuration: Configuration, shapes: Shapes, n_gpus: int, units: tuple[int, ...]):
+    def __init__(
+        self, configuration: Configuration, shapes: Shapes, n_gpus: int, units: tuple[int, ...], progress: Progress
+    ):
         self.configuration = configuration
         self.shapes = shapes
         self.n_gpus = float(n_gpus)
         self.usages = _usages(units)
+        self.progress = progress
         self.incumbents = Incumbents(np.array([np.inf]))
 
     def could_win(self, rank, time, network: Cost) -> np.ndarray:
@@ -475,7 +500,7 @@ class Placing:
         losing = self.incumbents.loses_tie(0, time, network.comm, rank, network.latency)
         return self.incumbents.reached(0, time) & ~losing
 
-    def place(self, found: Unplaced, progress: Progress) -> None:
+    def place(self, found: Unplaced) -> None:
         """Let all placements of strategies compete that could win."""
         found = found.take(np.nonzero(self.could_win(found.rank, found.steps.time, found.network))[0])
         if len(found) == 0:
@@ -484,8 +509,7 @@ class Placing:
         floors = [kind.floor(key) for kind, key in zip(kinds, keys, strict=True)]
         time, network = self._step_time(found, floors), _sum(floors)
         order = np.lexsort((found.rank, time))
-        for rows in progress.each(row_chunks(len(order), len(self.usages.first), FIRST_CHUNK)):
-            progress.tell()
+        for rows in self.progress.each(row_chunks(len(order), len(self.usages.first), FIRST_CHUNK)):
             chunk = order[rows]
             chunk = chunk[self.could_win(found.rank[chunk], time[chunk], _at(network, chunk))]
             self._combine(found.take(chunk), kinds, [key[chunk] for key in keys])
@@ -525,11 +549,11 @@ class Placing:
             return (factor * cost for cost in costs)
 
         (copies, alone), key = _keys(dp, np.ones(len(dp)))
-        yield _placements(self.usages, copies, alone, data), key
+        yield _placements(self.usages, copies, alone, data, self.progress), key
         (model_shards, ff_shards), key = _keys(tp_model, tp_ff)
-        yield _placements(self.usages, model_shards, ff_shards, tensor), key
+        yield _placements(self.usages, model_shards, ff_shards, tensor, self.progress), key
         (stages, experts, interleaving), key = _keys(pp, ep, whole.interleaving)
-        yield _placements(self.usages, stages, experts, pipeline), key
+        yield _placements(self.usages, stages, experts, pipeline, self.progress), key
 
     def _step_time(self, found: Unplaced, costs: Sequence[Cost]) -> np.ndarray:
         """Step time of strategies, (cases) or (cases, placements) as the costs are, in s."""
@@ -545,13 +569,16 @@ class Placing:
     def _combine(self, found: Unplaced, kinds: Sequence[Placements], keys: Sequence[np.ndarray]) -> None:
         """Combine the placements of the three kinds whose usages add up to all there is."""
         usages = self.usages
+        self.progress.spend(OF_CHUNK + OF_COMBINATION * len(found) * len(usages.first))
         used = [usages.first, usages.second, len(usages) - 1 - usages.first - usages.second]
         least = [_at(kind.least, key[:, None], usage) for kind, key, usage in zip(kinds, keys, used, strict=True)]
         time = self._step_time(found, least)
         case, pair = np.nonzero(self.could_win(found.rank[:, None], time, _sum(least)) & np.isfinite(time))
         where = [(key[case], usage[pair]) for key, usage in zip(keys, used, strict=True)]
         _, tp_count, pp_ep_count = (kind.count[at] for kind, at in zip(kinds, where, strict=True))
-        part, number = _repeated(tp_count * pp_ep_count)
+        each = tp_count * pp_ep_count
+        self.progress.spend(OF_PLACED * int(each.sum()))
+        part, number = _repeated(each)
         numbers = (0, *divmod(number, pp_ep_count[part]))
         index = [kind.start[at][part] + nth for kind, at, nth in zip(kinds, where, numbers, strict=True)]
         costs = [_at(kind.cost, here) for kind, here in zip(kinds, index, strict=True)]
@@ -581,19 +608,16 @@ def _search(
     least = memory_bytes(shapes.params, pins.dp or 1, gpu.word_bytes)
     for fits_memory in (True, False) if least <= n_gpus * gpu.hbm_bytes else (False,):
         for choices in EVER_MORE_CHOICES:
-            ways = _degrees(shape, n_gpus, pins, choices).shape[1] * len(_counts(shape, pins))
-            if ways > MOST_WAYS:
-                return None, [f"The model can be split in {ways:,} ways, more than the {MOST_WAYS:,} to try."]
-            placing = Placing(configuration, shapes, n_gpus, units)
+            placing = Placing(configuration, shapes, n_gpus, units, progress)
             with progress.part(ATTEMPT):
                 strategies = _unplaced(configuration, shape, n_gpus, pins, choices, progress)
-                _place_all(placing, strategies, fits_memory, progress)
+                _place_all(placing, strategies, fits_memory)
             if placing.incumbents.best is not None:
                 return placing.best(), []
-    return None, _not_together(configuration, shape, n_gpus, pins)
+    return None, _not_together(configuration, shape, n_gpus, pins, progress)
 
 
-def _place_all(placing: Placing, strategies: Iterable[Strategies], fits_memory: bool, progress: Progress) -> None:
+def _place_all(placing: Placing, strategies: Iterable[Strategies], fits_memory: bool) -> None:
     """Place all strategies, of each part the most promising first; if so asked, only those that fit in memory."""
     configuration, shapes = placing.configuration, placing.shapes
     one_level = _one_level(configuration)
@@ -610,7 +634,7 @@ def _place_all(placing: Placing, strategies: Iterable[Strategies], fits_memory: 
         order = np.argsort(steps.time, kind="stable")
         found = Unplaced(np.zeros_like(rank), whole, steps, rank)
         for part in (order[:SEEDS], order[SEEDS:]):
-            placing.place(found.take(part), progress)
+            placing.place(found.take(part))
 
 
 # --- what is wrong, in sentences --------------------------------------------------------------------------------------
@@ -689,11 +713,18 @@ def _nothing_on(n_gpus: int, given: str = "") -> str:
     return f"No strategy{given} splits the model and its batch evenly over {_counted(n_gpus, 'GPU')}."
 
 
-def _not_together(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins) -> list[str]:
+def _too_many(n_gpus: int) -> str:
+    return (
+        f"There are too many ways to split the model over {_counted(n_gpus, 'GPU')} and the network to try them all: "
+        "give some of the degrees, or numbers with fewer divisors."
+    )
+
+
+def _not_together(configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, progress: Progress) -> list[str]:
     """Why no strategy agrees with all that is given, if the given numbers by themselves show nothing."""
 
     def possible(pins: Pins) -> bool:
-        strategies = _unplaced(configuration, shape, n_gpus, pins, EVER_MORE_CHOICES[-1], Progress())
+        strategies = _unplaced(configuration, shape, n_gpus, pins, EVER_MORE_CHOICES[-1], progress)
         return any(len(part) for part in strategies)
 
     if not possible(NOTHING_GIVEN):

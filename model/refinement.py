@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array, at first and later: early results prune
 
+# Operations, as `Progress` counts them, as they were measured:
+OF_CHUNK = 4000  # of a stage
+OF_STAGE = (1, 1, 7, 7)  # of an option of each stage
+OF_PIPELINE = 8  # of the lower bound of a pipeline at one usage
+
 Costs = tuple[Cost, Cost, Cost]  # of DP, of TP, of PP and EP
 
 
@@ -54,6 +59,7 @@ class Refinement:
         present[key] = True
         row = np.cumsum(present) - 1
         cluster, pp, interleaved = np.unravel_index(np.nonzero(present)[0], kinds)
+        self.group.progress.spend(OF_PIPELINE * len(cluster) * len(self.costs.space))
         n_layers = shapes.n_layers[cluster]
         interleaving = np.where(interleaved, n_layers / POWERS_OF_TWO[pp], 1.0)
         return self.costs.pp_ep_floor(pp, shapes.sparsity[cluster], interleaving, n_layers), row[key]
@@ -108,12 +114,14 @@ class Refinement:
             self._refine(0, [np.arange(len(self.found))], greedy)
 
     def _refine(self, depth: int, state: list[np.ndarray], greedy: bool) -> None:
+        each = OF_STAGE[depth] * self.widths[depth]
+        self.group.progress.expect(each * len(state[0]))
         chunks = row_chunks(len(state[0]), self.widths[depth], CHUNK if greedy else FIRST_CHUNK)
         # Candidates come best first, and late ones are pruned: a chunk of them is about half of the work that is left.
         sizes = [2**later if depth == 0 else 1 for later in reversed(range(len(chunks)))]
         for rows in self.group.progress.each(chunks, sizes):
-            self.group.progress.tell()
             chunk = [part[rows] for part in state]
+            self.group.progress.spend(OF_CHUNK + each * len(chunk[0]))
             option, possible, costs = self.stages[depth](*(part[:, None] for part in chunk))
             row, column, outcome = self._promising(chunk[0], possible, costs, greedy)
             longer = [*(part[row] for part in chunk), option[row if len(option) > 1 else 0, column]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from model.columns import Columns
 from model.configuration import Configuration
-from model.costs import LARGEST_TP_FF, LEAST_TP_FF, SPLITS, network_costs
+from model.costs import LARGEST_TP_FF, LEAST_TP_FF, SPLITS, NetworkCosts, network_costs, table_entries
 from model.gpu import block_time, block_time_floor
 from model.incumbents import Candidates, Incumbents
 from model.integers import MAX_EXPONENT, POWERS_OF_TWO, first_divisors, odd_part, twos
@@ -36,6 +36,12 @@ MICROBATCH_CHOICES = 4  # microbatch counts tried with 1F1B; one more is tried w
 FEW = 50  # degrees that are searched without setting a mark first
 SEEDS, MARKS = 2, 2  # of each cluster: degrees, and candidates with them, most promising first, that set the mark
 MARKING = 0.05  # share of the work that setting the mark is taken to be
+# Operations, as `Progress` counts them, as they were measured:
+OF_GROUP = 50_000  # of clusters that fill a network alike
+OF_FLOOR = 15  # of a cluster with one DP
+OF_BOUND = 2  # of the cost of a degree at one usage
+OF_DEGREES = 250  # of DP, TP and PP, whose splits and schedules are listed
+OF_CANDIDATE = 40  # whose compute time is worked out
 
 
 @dataclass(frozen=True)
@@ -72,15 +78,18 @@ class ClusterSearch:
         number = {hierarchy: index for index, hierarchy in enumerate(dict.fromkeys(units))}
         numbers = np.array([number[hierarchy] for hierarchy in units], dtype=int)
         self._members = [np.nonzero(numbers == index)[0] for index in range(len(number))]
-        self._groups = []
+        self._groups = [
+            Group(configuration, clusters.take(members), hierarchy, self._progress)
+            for members, hierarchy in zip(self._members, number, strict=True)
+        ]
         self.limit = clusters.limit
         self.none = Strategies.none(len(configuration.network))
         self.floor = np.empty(len(clusters))
-        for members, hierarchy in self._progress.each(list(zip(self._members, number, strict=True))):
-            self._progress.tell()
-            group = Group(configuration, clusters.take(members), hierarchy, self._progress)
+        known = [group.known_work for group in self._groups]
+        self._progress.expect(sum(known))
+        for members, group in self._progress.each(list(zip(self._members, self._groups, strict=True)), known):
+            self._progress.spend(group.known_work)
             self.floor[members] = group.dp_floor.min(axis=1)
-            self._groups.append(group)
 
     def _by_group(self, chosen: np.ndarray) -> Iterator[tuple[np.ndarray, "Group", np.ndarray]]:
         """Members of each group, the group, and which of its members are chosen, if any."""
@@ -114,7 +123,7 @@ class ClusterSearch:
 
 
 class Group:
-    """Clusters whose inner network levels join the same numbers of units, and the network costs that they share."""
+    """Clusters whose inner network levels join the same numbers of units, and so share the costs of the network."""
 
     def __init__(
         self,
@@ -126,6 +135,7 @@ class Group:
         shapes = clusters.shapes
         self.progress = progress or Progress()
         self.gpu = configuration.gpu
+        self.network, self.units = configuration.network, units
         self.assumptions = configuration.assumptions
         self.clusters = clusters
         self.shapes = shapes
@@ -146,10 +156,6 @@ class Group:
             int(min(most.max(), clusters.twos.max())) for most in (self.batch_twos, self.tp_twos, self.layer_twos)
         )
         self.ratio = shapes.d_ff / shapes.d_model
-        most_ep = int(twos(shapes.sparsity).max())
-        self.costs = network_costs(
-            configuration.network, units, float(self.ratio.min()), self.most_dp, self.most_tp, most_ep
-        )
         self.microbatches, self.batch_kind = self._microbatches()
         one_f_one_b = self.microbatches[..., :MICROBATCH_CHOICES]
         self.most_microbatches = np.where(np.isfinite(one_f_one_b), one_f_one_b, 1).max(axis=-1)
@@ -163,6 +169,18 @@ class Group:
         most_twos = int(self.batch_twos.max())
         tables = [first_divisors(int(part), MICROBATCH_CHOICES, most_twos, self.most_pp + 1) for part in odd]
         return np.stack([np.concatenate([table[:, :-1], table[:, 1:, :1]], axis=-1) for table in tables]), row
+
+    @property
+    def known_work(self) -> float:
+        """Operations that come before any search: the tables of the network's costs, and the clusters' floors."""
+        entries = table_entries(self.units, self.most_dp, self.most_tp)
+        return OF_GROUP + OF_BOUND * entries + OF_FLOOR * len(self.clusters) * (self.most_dp + 1)
+
+    @cached_property
+    def costs(self) -> NetworkCosts:
+        """What each kind of parallelism costs on the network."""
+        most_ep = int(twos(self.shapes.sparsity).max())
+        return network_costs(self.network, self.units, float(self.ratio.min()), self.most_dp, self.most_tp, most_ep)
 
     def _interleaving(self, stage_layers, pp):
         """Groups of layers of a stage under 1F1B."""
@@ -229,13 +247,15 @@ class Group:
     def _all_degrees_floor(self, cluster, dp, pp) -> np.ndarray:
         """`degrees_floor`, some at a time."""
         time = np.empty(len(cluster))
+        self.progress.expect(OF_BOUND * len(time) * len(self.costs.space))
         for rows in self.progress.each(row_chunks(len(cluster), len(self.costs.space))):
-            self.progress.tell()
+            self.progress.spend(OF_BOUND * len(time[rows]) * len(self.costs.space))
             time[rows] = self.degrees_floor(cluster[rows], dp[rows], pp[rows])
         return time
 
     def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
         """Every allowed split of TP and schedule of the degrees that could win yet, compute being a lower bound."""
+        self.progress.spend(OF_DEGREES * len(cluster))
         tp = self.clusters.twos[cluster] - dp - pp
         choices = self.microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         if not self.assumptions.zero_bubble:
@@ -265,6 +285,7 @@ class Group:
 
     def timed(self, found: Candidates) -> Candidates:
         """The candidates with their compute time, without those that it rules out."""
+        self.progress.spend(OF_CANDIDATE * len(found))
         f = self.shapes.d_ff[found.cluster] / POWERS_OF_TWO[found.tp_ff]
         d = self.shapes.d_model[found.cluster] / POWERS_OF_TWO[found.tp - found.tp_ff]
         found = replace(found, compute=found.blocks * block_time(self.gpu, f, d, found.tokens))

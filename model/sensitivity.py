@@ -11,7 +11,7 @@ time at every width, and so can lower neither limit.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from model.cluster_size import LARGEST_CLUSTER, LARGEST_EXPONENT, smallest_clust
 from model.configuration import MAX_D_MODEL, Configuration
 from model.gpu import MATMULS
 from model.integers import POWERS_OF_TWO
-from model.progress import Progress
+from model.progress import Progress, TooMuchWork
 from model.scaling import Shapes, sweep_shapes
 from model.search import Clusters, ClusterSearch
 from model.step import Steps, Strategies, deadline, step_times
+from model.workload import MOST_OF_ATTAINABLE, Together, bounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,8 @@ def attainable(configuration: Configuration, *, progress: Callable[[float], None
     DataFrame
         d_model; training_flop; fraction_of_peak, MFU over effective utilization: a row per width, ascending, up to the
         first that no cluster trains in time, where it is 0. `attrs["latency_wall_flop"]` is the training FLOP that
-        would just end in time (missing if the first width does not), `attrs["ends"]` whether there is such a wall.
+        would just end in time (missing if the first width does not), `attrs["ends"]` whether there is such a wall,
+        `attrs["operations"]` the work that it took, as `Progress` counts.
 
     Raises
     ------
@@ -83,21 +85,21 @@ def attainable(configuration: Configuration, *, progress: Callable[[float], None
     import pandas as pd
 
     shapes = _continued(configuration)
-    work = Progress(progress)
-    with work.part(SMALLEST_PART):
-        trained, strategies = smallest_clusters(configuration, shapes, work)
-    steps = step_times(configuration, shapes.take(trained), strategies)
-    with work.part(LARGER_PART):
-        mfu = _best_mfu(configuration, shapes.take(trained), strategies, steps, work)
-    ends = len(trained) < len(shapes)
-    rows = shapes.take(np.arange(len(trained) + ends))
+    with bounded(configuration, len(shapes), MOST_OF_ATTAINABLE, progress) as work:
+        with work.part(SMALLEST_PART):
+            trained, strategies = smallest_clusters(configuration, shapes, work)
+        steps = step_times(configuration, shapes.take(trained), strategies)
+        with work.part(LARGER_PART):
+            mfu = _best_mfu(configuration, shapes.take(trained), strategies, steps, work)
+        ends = len(trained) < len(shapes)
+        rows = shapes.take(np.arange(len(trained) + ends))
+        wall = rows.training_flop[-1] if len(trained) else np.nan
+        if ends and len(trained):
+            wall = _wall(configuration, rows, steps.time[-1] * rows.steps[-2], work)
     fraction = np.zeros(len(rows))
     fraction[: len(trained)] = mfu / configuration.gpu.effective_utilization
     frame = pd.DataFrame({"d_model": rows.d_model, "training_flop": rows.training_flop, "fraction_of_peak": fraction})
-    wall = rows.training_flop[-1] if len(trained) else np.nan
-    if ends and len(trained):
-        wall = _wall(configuration, rows, steps.time[-1] * rows.steps[-2], work)
-    frame.attrs.update(latency_wall_flop=float(wall), ends=ends)
+    frame.attrs.update(latency_wall_flop=float(wall), ends=ends, operations=work.spent)
     if progress is not None:
         progress(1.0)
     return frame
@@ -286,19 +288,16 @@ def sensitivities(
     -------
     DataFrame
         Two rows per quantity: quantity; factor, the given one or its inverse; linear_scaling_end_flop and
-        latency_wall_flop as `comparable_limits` has them (missing if the schema or a law refuses the changed quantity),
+        latency_wall_flop as `comparable_limits` has them (missing if the schema or a law refuses the changed quantity,
+        or its curve would be too much work),
         with above and ends; linear_scaling_end_ratio and latency_wall_ratio, those over the unchanged ones, which are
         in `attrs["unchanged"]` (ComparableLimits); the first is missing where a curve is nowhere above the threshold.
     """
     import pandas as pd
 
     cases = [(title, by, change) for title, change in quantities(configuration).items() for by in (factor, 1 / factor)]
-    tell = _shares(progress, len(cases) + 1)
-    unchanged = comparable_limits(attainable(configuration, progress=next(tell)), threshold)
-    found = [
-        _limits_if(change, configuration, by, threshold, partial(attainable, progress=listener))
-        for (_, by, change), listener in zip(cases, tell, strict=True)
-    ]
+    changes = [(change, by) for _, by, change in cases]
+    unchanged, found = _limits_of_each(configuration, changes, threshold, attainable, progress)
     frame = pd.DataFrame(found, columns=list(ComparableLimits._fields))
     frame.insert(0, "quantity", [title for title, _, _ in cases])
     frame.insert(1, "factor", [by for _, by, _ in cases])
@@ -369,11 +368,12 @@ def improvement_map(
     import pandas as pd
 
     pairs = [(bandwidth, latency) for bandwidth in bandwidths for latency in latencies]
-    found = [
-        (*pair, *_limits_if(_improved, configuration, pair, threshold, partial(attainable, progress=listener)))
-        for pair, listener in zip(pairs, _shares(progress, len(pairs)), strict=True)
-    ]
-    return pd.DataFrame(found, columns=["bandwidth_factor", "latency_factor", *ComparableLimits._fields])
+    changes = [(_improved, pair) for pair in pairs]
+    _, found = _limits_of_each(configuration, changes, threshold, attainable, progress)
+    frame = pd.DataFrame(found, columns=list(ComparableLimits._fields))
+    frame.insert(0, "bandwidth_factor", [bandwidth for bandwidth, _ in pairs])
+    frame.insert(1, "latency_factor", [latency for _, latency in pairs])
+    return frame
 
 
 def _improved(configuration: Configuration, factors: tuple[float, float]) -> Configuration:
@@ -387,13 +387,34 @@ def _improved(configuration: Configuration, factors: tuple[float, float]) -> Con
     return configuration.model_copy(update={"gpu": gpu, "network": network})
 
 
-def _limits_if(change, configuration: Configuration, by, threshold: float, attainable: Attainable) -> ComparableLimits:
-    """The limits of a changed configuration, missing where the schema or a law does not allow the change."""
-    try:
-        curve = attainable(change(configuration, by))
-    except ValueError:  # pydantic's is one
-        return ComparableLimits(np.nan, np.nan, False, False)
-    return comparable_limits(curve, threshold)
+def _limits_of_each(
+    configuration: Configuration,
+    changes: Sequence[tuple[Callable, Any]],
+    threshold: float,
+    attainable: Attainable,
+    progress: Callable[[float], None] | None,
+) -> tuple[ComparableLimits, list[ComparableLimits]]:
+    """The limits of a configuration, and with each change made: a function of the configuration and what it is told.
+
+    They are missing where the schema or a law does not allow the change, or its curve alone would be too much work.
+    """
+    tell = _shares(progress, len(changes) + 1)
+    unchanged = attainable(configuration, progress=next(tell))
+    work = Together(configuration, len(unchanged), len(changes))
+    work.expect(unchanged.attrs["operations"])
+    found = []
+    for (change, by), listener in zip(changes, tell, strict=True):
+        limits, spent = ComparableLimits(np.nan, np.nan, False, False), 0.0
+        try:
+            curve = attainable(change(configuration, by), progress=listener)
+            limits, spent = comparable_limits(curve, threshold), curve.attrs["operations"]
+        except TooMuchWork:
+            spent = MOST_OF_ATTAINABLE
+        except ValueError:  # pydantic's is one
+            pass
+        work.spend(spent)
+        found.append(limits)
+    return comparable_limits(unchanged, threshold), found
 
 
 def _shares(progress: Callable[[float], None] | None, count: int) -> Iterator[Callable[[float], None] | None]:

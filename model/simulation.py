@@ -11,6 +11,7 @@ from model.configuration import Configuration, Shape, Strategy
 from model.progress import Progress
 from model.scaling import Shapes, given_shape, sweep_shapes
 from model.step import Steps, Strategies, step_times
+from model.workload import MOST_OF_CURVE, bounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,12 +45,13 @@ def simulate(configuration: Configuration, *, progress: Callable[[float], None] 
         share of the pipeline's time (`step_breakdown` adds them up). The frame ends at the last width that some cluster
         trains in time, or after the first whose MFU is below 0.001, or with the sweep; `attrs["reason"]` says which, in
         a sentence, also when no width is feasible and the frame is empty, and `attrs["at_the_wall"]` whether it is the
-        deadline (the latency wall) that ends it.
+        deadline (the latency wall) that ends it; `attrs["operations"]` is the work that it took, as `Progress` counts.
 
     Raises
     ------
     ValueError
-        If a scaling law leaves the range of numbers that the search can handle; the message names the law.
+        If a scaling law leaves the range of numbers that the search can handle, or the search is larger than the second
+        or so that it may take; the message names the law, or says what to reduce.
 
     Notes
     -----
@@ -65,19 +67,19 @@ def simulate(configuration: Configuration, *, progress: Callable[[float], None] 
     True
     """
     shapes = sweep_shapes(configuration)
-    work = Progress(progress)
-    found, strategies = smallest_clusters(configuration, shapes, work)
+    with bounded(configuration, len(shapes), MOST_OF_CURVE, progress) as work:
+        found, strategies = smallest_clusters(configuration, shapes, work)
+        reason, at_the_wall = _end_of(configuration, shapes, len(found), work)
     trained = shapes.take(found)
     steps = step_times(configuration, trained, strategies)
     kept = np.arange(len(trained))
-    reason, at_the_wall = _end_of(configuration, shapes, len(trained), work)
     fallen = np.nonzero(steps.mfu < LEAST_MFU)[0]
     if len(fallen):
         kept = kept[: fallen[0] + 1]
         at_the_wall = False
         reason = f"The curve is cut off here: MFU falls below {LEAST_MFU}."
     result = frame(configuration, trained.take(kept), strategies.take(kept), steps.take(kept))
-    result.attrs.update(reason=reason, at_the_wall=at_the_wall)
+    result.attrs.update(reason=reason, at_the_wall=at_the_wall, operations=work.spent)
     if progress is not None:
         progress(1.0)
     return result

@@ -23,7 +23,7 @@ WIDE = variant(
     network=[
         {"name": "Node", "size": 8, "bandwidth": 9e11, "latency_s": 1.125e-6},
         {"name": "Rack", "size": 32, "bandwidth": 4.5e11, "latency_s": 1.125e-6},
-        {"name": "Site", "size": 4096, "bandwidth": 2.25e11, "latency_s": 1.125e-6},
+        {"name": "Site", "size": 1024, "bandwidth": 2.25e11, "latency_s": 1.125e-6},
         {"name": "World", "bandwidth": 1.125e11, "latency_s": 1.125e-6},
     ],
     scaling={"sparsity": {"law": "fixed", "factor": 8}},
@@ -91,18 +91,18 @@ def test_parts_of_parts_add_up(steps):
     progress = Progress(shares.append)
 
     def work(division) -> None:
-        progress.tell()
+        progress.spend(0)
         if division:
             sizes, parts = division
             for part in progress.each(parts, sizes):
                 work(part)
-        progress.tell()
+        progress.spend(0)
 
     left = 1.0
     for share, division in steps:
         with progress.part(share):
             work(division)
-        progress.tell()
+        progress.spend(0)
         left *= 1 - share
         assert shares[-1] == pytest.approx(1 - left, abs=1e-12)
     assert shares == sorted(shares)
@@ -116,7 +116,7 @@ def test_parts_count_by_their_sizes():
     progress = Progress(shares.append)
     for name in progress.each("abc", [1, 2, 5]):
         for _ in progress.each(range(2)) if name == "c" else "-":
-            progress.tell()
+            progress.spend(0)
     assert shares == [0, 1 / 8, 3 / 8, 11 / 16]
 
 
