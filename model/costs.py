@@ -4,7 +4,7 @@ All costs are of one word on one GPU: what they are multiplied by depends on the
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from model.placement import (
     pair_columns,
     pipeline_expert_floor,
     tabulate,
+    tabulate_pairs,
     usages,
 )
 
@@ -37,7 +38,7 @@ SPLITS = int((LARGEST_TP_FF - LEAST_TP_FF).max()) + 1
 class NetworkCosts:
     """Costs on a network whose inner levels join `units` units.
 
-    The tables of TP are of a model with a d_ff of `ratio` times its d_model: lower bounds for all with a larger one.
+    d_ff / d_model is between the two `ratios`; the tables of TP, which are lower bounds, are of the lesser one.
 
     Attributes
     ----------
@@ -45,6 +46,7 @@ class NetworkCosts:
     dp : CostTable
         Rows: the exponent of DP.
     tp : CostTable
+    tp_contenders : Contenders
         Rows: `tp_row`, one for each TP and TP_ff.
     tp_within : Cost
         The least of `tp.within` over TP_ff. Rows: the exponent of TP.
@@ -53,16 +55,24 @@ class NetworkCosts:
     """
 
     def __init__(
-        self, network: Network, units: tuple[int, ...], ratio: float, most_dp: int, most_tp: int, most_ep: int
+        self,
+        network: Network,
+        units: tuple[int, ...],
+        ratios: tuple[float, float],
+        most_dp: int,
+        most_tp: int,
+        most_ep: int,
     ):
         self.network = network
-        self.ratio = ratio
         self.most_tp = most_tp
         self.space = usages(units)
         self.tp_pairs = pair_columns(units, MAX_EXPONENT)
         self.pp_ep_pairs = pair_columns(units, most_ep)
-        self.dp = tabulate(self.space, most_dp + 1, None, self._placed_dp)
-        self.tp = tabulate(self.space, (most_tp + 1) * SPLITS, self.tp_pairs, self._placed_tp_row)
+        self.dp = tabulate(self.space, most_dp + 1, self._placed_dp)
+        least, most = (partial(self._placed_tp_row, ratio) for ratio in ratios)
+        self.tp, self.tp_contenders = tabulate_pairs(
+            self.space, (most_tp + 1) * SPLITS, self.tp_pairs, least, most if ratios[1] > ratios[0] else least
+        )
         self.tp_within = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp.within))
         self.tp_or_more = Cost(*(np.minimum.accumulate(cost[::-1, -1:])[::-1] for cost in self.tp_within))
 
@@ -74,9 +84,9 @@ class NetworkCosts:
         factors, possible = over_levels(self.space, usage, dp)
         return Cost(*data_parallel(self.network, factors, 1.0, 1.0, 1.0)).where(possible)
 
-    def _placed_tp_row(self, row, column) -> Cost:
+    def _placed_tp_row(self, ratio, row, column) -> Cost:
         tp, split = np.unravel_index(row, (self.most_tp + 1, SPLITS))
-        return self.placed_tp(self.ratio, tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
+        return self.placed_tp(ratio, tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
 
     def placed_tp(self, ratio, tp, tp_ff, column) -> Cost:
         """Tensor parallelism, d_ff / d_model given, placed as columns of `tp_pairs` say; infinite where impossible."""
@@ -112,16 +122,16 @@ class NetworkCosts:
 
 
 def network_costs(
-    network: Network, units: tuple[int, ...], ratio: float, most_dp: int, most_tp: int, most_ep: int
+    network: Network, units: tuple[int, ...], ratios: tuple[float, float], most_dp: int, most_tp: int, most_ep: int
 ) -> NetworkCosts:
     """The costs for degrees of at most these exponents; the last few are kept."""
-    return _kept_costs(network, units, ratio, _rounded_up(most_dp), _rounded_up(most_tp), most_ep)
+    return _kept_costs(network, units, ratios, _rounded_up(most_dp), _rounded_up(most_tp), most_ep)
 
 
 def table_entries(units: tuple[int, ...], most_dp: int, most_tp: int) -> int:
-    """Costs that `network_costs` works out, if it does not have them yet."""
+    """Costs of TP's placements, and of DP's, that `network_costs` works out if it does not have them yet."""
     pairs = len(pair_columns(units, MAX_EXPONENT).first)
-    return (_rounded_up(most_dp) + 1) * len(usages(units)) + (_rounded_up(most_tp) + 1) * SPLITS * pairs
+    return (_rounded_up(most_tp) + 1) * SPLITS * pairs + (_rounded_up(most_dp) + 1) * len(usages(units))
 
 
 def _rounded_up(exponent: int) -> int:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from model.incumbents import TIE
 from model.integers import POWERS_OF_TWO, odd_part, twos
 from model.network import point_to_point
 from model.parallelism import Network, interfaces_within
@@ -69,6 +70,10 @@ class PairColumns:
     second: np.ndarray
     start: np.ndarray
     of_usage: np.ndarray
+
+    def least(self, value: np.ndarray) -> np.ndarray:
+        """The least of a row's entries over the pairs that add up to each usage, for (rows, columns)."""
+        return np.minimum.reduceat(value, self.start, axis=1)
 
 
 @lru_cache(maxsize=64)
@@ -142,21 +147,69 @@ class CostTable:
     within: Cost
 
 
-def tabulate(space: Usages, rows: int, columns: PairColumns | None, cost: Callable) -> CostTable:
-    """Table of the least of `cost(rows, columns) -> Cost`, a column being a usage, or a pair of usages that make one.
+@dataclass(frozen=True)
+class Contenders:
+    """The pairs of usages that could be the best for their sum, whatever they are compared with.
 
-    `cost` is called with a column of row numbers and the numbers of all columns, some rows at a time.
+    `column` are numbers of pairs. Those of a row of the table and a usage stand together, `count` (rows, usages) of
+    them from `start` on.
     """
-    count = len(space) if columns is None else len(columns.first)
-    step = max(1, BLOCK // count)
+
+    column: np.ndarray
+    start: np.ndarray
+    count: np.ndarray
+
+    def of(self, row: np.ndarray, usage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The contenders of each case: the number of the case, and the pair."""
+        count = self.count[row, usage]
+        case = np.repeat(np.arange(len(count)), count)
+        number = np.arange(len(case)) - (np.cumsum(count) - count)[case]
+        return case, self.column[self.start[row, usage][case] + number]
+
+
+Costing = Callable[[np.ndarray, np.ndarray], Cost]  # of a column of row numbers and the numbers of all columns
+
+
+def tabulate(space: Usages, rows: int, cost: Costing) -> CostTable:
+    """Table of `cost`, whose columns are usages."""
+    at = cost(np.arange(rows)[:, None], np.arange(len(space)))
+    return CostTable(at, Cost(*(space.least_within(part) for part in at)))
+
+
+def tabulate_pairs(
+    space: Usages, rows: int, pairs: PairColumns, least: Costing, most: Costing
+) -> tuple[CostTable, Contenders]:
+    """Table of the least of `least` over the pairs that make a usage, and which of them could be the best.
+
+    Pairs cost at least `least` and at most `most`.
+    """
+    columns = np.arange(len(pairs.first))
+    step = max(1, BLOCK // len(columns))
     blocks = []
     for start in range(0, rows, step):
-        block = cost(np.arange(start, min(start + step, rows))[:, None], np.arange(count))
-        blocks.append(
-            block if columns is None else [np.minimum.reduceat(part, columns.start, axis=1) for part in block]
-        )
-    at = Cost(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
-    return CostTable(at, Cost(*(space.least_within(part) for part in at)))
+        row = np.arange(start, min(start + step, rows))[:, None]
+        low = least(row, columns)
+        kept = _could_be_best(pairs, low, low if most == least else most(row, columns))
+        count = np.add.reduceat(kept, pairs.start, axis=1, dtype=np.int32)
+        blocks.append((pairs.least(low.comm), pairs.least(low.latency), count, np.nonzero(kept)[1].astype(np.int32)))
+    comm, latency, count, column = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    at = Cost(comm, latency)
+    contenders = Contenders(column, (np.cumsum(count) - count.ravel()).reshape(count.shape), count)
+    return CostTable(at, Cost(*(space.least_within(part) for part in at))), contenders
+
+
+def _could_be_best(pairs: PairColumns, low: Cost, high: Cost) -> np.ndarray:
+    """Which pairs could be the best of their usage, (rows, columns), if they cost from `low` to `high`.
+
+    Of those with the least bandwidth time, the first with the least latency leads; those that are nowhere below it are
+    no better.
+    """
+    usage, number = pairs.first + pairs.second, np.arange(len(pairs.first))
+    latency = np.where(high.comm <= pairs.least(high.comm)[:, usage] * (1 + TIE), high.latency, np.inf)
+    leads = latency <= pairs.least(latency)[:, usage] * (1 + TIE)
+    leader = pairs.least(np.where(leads, number, len(number)))[:, usage]
+    comm, latency = (np.take_along_axis(part, leader, axis=1) for part in high)
+    return (comm > low.comm) | (latency > low.latency) | (leader == number)
 
 
 def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interleaving, n_layers) -> Cost:

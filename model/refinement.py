@@ -29,7 +29,8 @@ class Refinement:
     """The stages, for some candidates of a group of clusters.
 
     A stage takes the choices made so far (candidates, then usages and columns), each (states, 1); it gives the options
-    for the next choice, whether they are possible, and what they cost at least, to broadcast to (states, options).
+    for the next choice, whether they are possible, and what they cost at least, to broadcast to (states, options). If
+    some states have many more options than others, it gives each state once with every option, and says which it is.
     """
 
     def __init__(self, group: "Group", found: Candidates):
@@ -44,7 +45,7 @@ class Refinement:
         self.widths = [
             len(self.costs.space),
             len(self.costs.space),
-            self.costs.tp_pairs.of_usage.shape[1],
+            None,  # as many as TP has contenders
             self.costs.pp_ep_pairs.of_usage.shape[1],
         ]
         if self.widths[-1] == 1:  # without experts the usage is the placement, and its floor the cost
@@ -89,24 +90,26 @@ class Refinement:
         dp = self.costs.dp.at.rows(group.dp_scale, self.found.dp[i], cluster)
         tp = self.costs.tp.within.reversed().rows(group.tp_scale, self.tp_row[i], cluster)
         pp_ep = self.pp_ep.within.reversed().rows(group.pp_ep_scale, self.pp_ep_row[i], cluster)
-        return self.usages, True, (dp, tp, pp_ep)
+        return None, self.usages, True, (dp, tp, pp_ep)
 
     def tp_usages(self, i, x):
         """The usage y of TP; PP and EP have the rest."""
         y, rest = self.usages, self.everything - x - self.usages
         tp = self.costs.tp.at.rows(self.group.tp_scale, self.tp_row[i[:, 0]], self.found.cluster[i[:, 0]])
-        return y, self.costs.space.fits[x[:, 0]], (self._dp(i, x), tp, self._pp_ep(i, rest))
+        return None, y, self.costs.space.fits[x[:, 0]], (self._dp(i, x), tp, self._pp_ep(i, rest))
 
     def tp_placements(self, i, x, y):
         """The column of a pair of usages of TP_model and TP_ff that adds up to y."""
-        column = self.costs.tp_pairs.of_usage[y[:, 0]]
+        state, column = self.costs.tp_contenders.of(self.tp_row[i[:, 0]], y[:, 0])
+        i, x, y, column = i[state], x[state], y[state], column[:, None]
         pp_ep = self._pp_ep(i, self.everything - x - y)
-        return column, column >= 0, (self._dp(i, x), self._placed_tp(i, column), pp_ep)
+        return state, column, True, (self._dp(i, x), self._placed_tp(i, column), pp_ep)
 
     def pp_ep_placements(self, i, x, y, tp_column):
         """The column of a pair of usages of PP and EP that adds up to the rest."""
         column = self.costs.pp_ep_pairs.of_usage[self.everything - x[:, 0] - y[:, 0]]
-        return column, column >= 0, (self._dp(i, x), self._placed_tp(i, tp_column), self._placed_pp_ep(i, column))
+        costs = self._dp(i, x), self._placed_tp(i, tp_column), self._placed_pp_ep(i, column)
+        return None, column, column >= 0, costs
 
     def run(self, greedy: bool = False) -> None:
         """Place all that could win, or, if greedy, each candidate by what looks best at every stage."""
@@ -114,15 +117,17 @@ class Refinement:
             self._refine(0, [np.arange(len(self.found))], greedy)
 
     def _refine(self, depth: int, state: list[np.ndarray], greedy: bool) -> None:
-        each = OF_STAGE[depth] * self.widths[depth]
-        self.group.progress.expect(each * len(state[0]))
-        chunks = row_chunks(len(state[0]), self.widths[depth], CHUNK if greedy else FIRST_CHUNK)
+        options = self._count_options(depth, state)
+        self.group.progress.expect(OF_STAGE[depth] * options.sum())
+        chunks = row_chunks(len(options), options, CHUNK if greedy else FIRST_CHUNK)
         # Candidates come best first, and late ones are pruned: a chunk of them is about half of the work that is left.
         sizes = [2**later if depth == 0 else 1 for later in reversed(range(len(chunks)))]
         for rows in self.group.progress.each(chunks, sizes):
             chunk = [part[rows] for part in state]
-            self.group.progress.spend(OF_CHUNK + each * len(chunk[0]))
-            option, possible, costs = self.stages[depth](*(part[:, None] for part in chunk))
+            self.group.progress.spend(OF_CHUNK + OF_STAGE[depth] * options[rows].sum())
+            of_state, option, possible, costs = self.stages[depth](*(part[:, None] for part in chunk))
+            if of_state is not None:
+                chunk = [part[of_state] for part in chunk]
             row, column, outcome = self._promising(chunk[0], possible, costs, greedy)
             longer = [*(part[row] for part in chunk), option[row if len(option) > 1 else 0, column]]
             if depth + 1 < len(self.stages):
@@ -131,6 +136,13 @@ class Refinement:
                 i, x, y, tp_column, *pp_ep = longer
                 pp_ep_column = pp_ep[0] if pp_ep else self.costs.pp_ep_pairs.start[self.everything - x - y]
                 self.group.incumbents.add(Placed(self.found.take(i), x, tp_column, pp_ep_column, *outcome))
+
+    def _count_options(self, depth: int, state: list[np.ndarray]) -> np.ndarray:
+        """How many options each state has at a stage."""
+        if self.widths[depth] is None:
+            i, _, y = state
+            return self.costs.tp_contenders.count[self.tp_row[i], y]
+        return np.full(len(state[0]), self.widths[depth])
 
     def _promising(self, i, possible, costs: Costs, greedy: bool):
         """Rows and columns of options that could win (or, if greedy, look best), and time, communication, latency."""
@@ -153,11 +165,13 @@ class Refinement:
         return row, column, (time, comm, latency)
 
 
-def row_chunks(count: int, width: int, elements: int = CHUNK) -> list[slice]:
-    """Slices of the rows of a (count, width) array, of about so many elements at first, and then more."""
+def row_chunks(count: int, width: int | np.ndarray, elements: int = CHUNK) -> list[slice]:
+    """Slices of `count` rows, each of its width, that have about so many elements at first, and then more."""
     chunks, start = [], 0
+    ends = np.cumsum(np.broadcast_to(width, count))
     while start < count:
-        rows = max(1, elements // width)
-        chunks.append(slice(start, start + rows))
-        start, elements = start + rows, min(4 * elements, CHUNK)
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + elements, side="right")))
+        chunks.append(slice(start, stop))
+        start, elements = stop, min(4 * elements, CHUNK)
     return chunks

@@ -39,7 +39,8 @@ MARKING = 0.05  # share of the work that setting the mark is taken to be
 # Operations, as `Progress` counts them, as they were measured:
 OF_GROUP = 50_000  # of clusters that fill a network alike
 OF_FLOOR = 15  # of a cluster with one DP
-OF_BOUND = 2  # of the cost of a degree at one usage
+OF_ENTRY = 3  # of a table of costs
+OF_BOUND = 2  # of what a degree costs at one usage
 OF_DEGREES = 250  # of DP, TP and PP, whose splits and schedules are listed
 OF_CANDIDATE = 40  # whose compute time is worked out
 
@@ -174,13 +175,14 @@ class Group:
     def known_work(self) -> float:
         """Operations that come before any search: the tables of the network's costs, and the clusters' floors."""
         entries = table_entries(self.units, self.most_dp, self.most_tp)
-        return OF_GROUP + OF_BOUND * entries + OF_FLOOR * len(self.clusters) * (self.most_dp + 1)
+        return OF_GROUP + OF_ENTRY * entries + OF_FLOOR * len(self.clusters) * (self.most_dp + 1)
 
     @cached_property
     def costs(self) -> NetworkCosts:
         """What each kind of parallelism costs on the network."""
         most_ep = int(twos(self.shapes.sparsity).max())
-        return network_costs(self.network, self.units, float(self.ratio.min()), self.most_dp, self.most_tp, most_ep)
+        ratios = float(self.ratio.min()), float(self.ratio.max())
+        return network_costs(self.network, self.units, ratios, self.most_dp, self.most_tp, most_ep)
 
     def _interleaving(self, stage_layers, pp):
         """Groups of layers of a stage under 1F1B."""

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from model.configuration import Configuration
 from model.progress import Progress, TooMuchWork
 
-# Operations, as `Progress` counts them. A processor of 2026 does 3e7 a second, or more.
-MOST_OF_CURVE = 4e7  # the presets take 3e5 to 4.3e6
-MOST_OF_ATTAINABLE = 8e7  # of all clusters, for each width
-MOST_OF_STRATEGY = 4e7
+# Operations, as `Progress` counts them. A processor of 2026 does 4e7 a second, or more.
+MOST_OF_CURVE = 6e7  # the presets take 3e5 to 4.2e6
+MOST_OF_ATTAINABLE = 1e8  # of all clusters, for each width
+MOST_OF_STRATEGY = 6e7
 MOST_TOGETHER = 5e9  # of many curves that are compared, which show their progress and can be stopped
 
 

@@ -23,7 +23,7 @@ WIDE = variant(
     network=[
         {"name": "Node", "size": 8, "bandwidth": 9e11, "latency_s": 1.125e-6},
         {"name": "Rack", "size": 32, "bandwidth": 4.5e11, "latency_s": 1.125e-6},
-        {"name": "Site", "size": 1024, "bandwidth": 2.25e11, "latency_s": 1.125e-6},
+        {"name": "Site", "size": 4096, "bandwidth": 2.25e11, "latency_s": 1.125e-6},
         {"name": "World", "bandwidth": 1.125e11, "latency_s": 1.125e-6},
     ],
     scaling={"sparsity": {"law": "fixed", "factor": 8}},

@@ -60,7 +60,7 @@ TOO_HEAVY = {
     "large levels": variant(H100, network=network(128, 64, 64), scaling=SPARSE, sweep=FINEST, assumptions=LONG),
     "large odd levels": variant(
         H100,
-        network=network(72, 36, 24),
+        network=network(144, 96, 48),
         scaling=SPARSE | {"sequence_length": 15015, "batch": {"law": "zhang"}},
         sweep=FINEST,
         assumptions=LONG,
@@ -160,27 +160,38 @@ def any_networks(draw) -> tuple[NetworkLevel, ...]:
     )
 
 
-@given(
-    gpus(),
-    any_networks(),
-    st.sampled_from([1.0, 2.0, 4.0, 8 / 3, 3.14159, 64.0]),
-    st.sampled_from([1, 2048, 15015, 2**24, 4849845]),
-    one_of_laws(**{"dense": {}, "linear-width": {}}, fixed={"factor": st.sampled_from([8, 9, 255, 1155, 2310, 65536])}),
-    one_of_laws(default={}, deepseek={}, zhang={}, constant={"tokens": log_uniform(1e3, 1e14)}),
-    assumptions(),
-    st.sampled_from([1200.0, 3.0, 1e-3, 1e-6]),
-)
-@examples(20)
-def test_any_configuration_stays_within_the_bound(gpu, levels, ratio, sequence, sparsity, batch, software, months):
-    """If this fails, some configuration takes longer than it may, or is refused without a word of help."""
-    configuration = Configuration(
-        name="Random",
-        gpu=gpu,
-        network=levels,
-        scaling={"d_ff_ratio": ratio, "sequence_length": sequence, "sparsity": sparsity, "batch": batch},
-        assumptions=software.model_copy(update={"training_months": months}),
-        sweep=FINEST,
+def heavy_configurations() -> st.SearchStrategy[Configuration]:
+    """The finest sweep of what makes searches large."""
+    return st.builds(
+        Configuration,
+        name=st.just("Random"),
+        gpu=gpus(),
+        network=any_networks(),
+        scaling=st.fixed_dictionaries(
+            {
+                "d_ff_ratio": st.sampled_from([1.0, 2.0, 4.0, 8 / 3, 3.14159, 64.0]),
+                "sequence_length": st.sampled_from([1, 2048, 15015, 2**24, 4849845]),
+                "sparsity": one_of_laws(
+                    **{"dense": {}, "linear-width": {}},
+                    fixed={"factor": st.sampled_from([8, 9, 255, 1155, 2310, 65536])},
+                ),
+                "depth": one_of_laws(hoffmann={}, fixed={"n_layers": st.sampled_from([1, 96, 720, 2**20])}),
+                "batch": one_of_laws(default={}, deepseek={}, zhang={}, constant={"tokens": log_uniform(1e3, 1e14)}),
+            }
+        ),
+        assumptions=st.builds(
+            lambda software, months: software.model_copy(update={"training_months": months}),
+            assumptions(),
+            st.sampled_from([1200.0, 3.0, 1e-3, 1e-6]),
+        ),
+        sweep=st.just(FINEST),
     )
+
+
+@given(heavy_configurations())
+@examples(20)
+def test_any_configuration_stays_within_the_bound(configuration):
+    """If this fails, some configuration takes longer than it may, or is refused without a word of help."""
     try:
         assert simulate(configuration).attrs["operations"] <= MOST_OF_CURVE
     except TooMuchWork as refused:
