@@ -56,7 +56,7 @@ class Progress:
         yield
         self._done, self._end = self._end, end
 
-    def each(self, parts: Sequence, sizes: Sequence[int] | None = None) -> Iterator:
+    def each(self, parts: Sequence, sizes: Sequence[float] | None = None) -> Iterator:
         """The parts of the work under way, one after the other; of one size, if not given."""
         if self.listener is None:  # nobody asks, and the many small parts of a short search would cost a percent
             yield from parts
