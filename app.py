@@ -32,6 +32,7 @@ from model import (
     training_limits,
 )
 from model.breakdown import matmul_table
+from model.characters import isolated
 from model.configuration import MOST_CONFIGURATIONS, Pins
 from model.editing import (
     Entries,
@@ -1942,7 +1943,7 @@ for key, entry in included.items():
         unfinished.append(entry.valid.name)
 if unfinished:
     st.warning(
-        f"Stopped before {plain(', '.join(unfinished))}. “Run simulation” goes on.", icon=":material/stop_circle:"
+        f"Stopped before {plain(', '.join(map(isolated, unfinished)))}. “Run simulation” goes on.", icon=":material/stop_circle:"
     )
 pending = [
     entry.valid.name
@@ -1951,7 +1952,7 @@ pending = [
     and (entry.applied is None or what_counts(entry.applied) != what_counts(entry.valid))
 ]
 if pending:
-    st.info(f"Changed but not run: {plain(', '.join(pending))}. Press “Run simulation”.", icon=":material/pending:")
+    st.info(f"Changed but not run: {plain(', '.join(map(isolated, pending)))}. Press “Run simulation”.", icon=":material/pending:")
 
 curves = {}
 for key, entry in included.items():

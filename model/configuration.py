@@ -4,6 +4,7 @@ Every limit, unit and default of an input is stated here, once, in the field tha
 """
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -12,6 +13,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    FailFast,
     Field,
     PlainSerializer,
     StringConstraints,
@@ -20,6 +22,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+
+from model.characters import one_line
 
 MAX_D_MODEL = 2**24
 MOST_LEVELS = 4  # of a network
@@ -73,6 +77,10 @@ def as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _one_line(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
+
+
 def _infinity_from_text(value: Any) -> Any:
     return math.inf if value in ("Infinity", "inf") else value
 
@@ -87,10 +95,15 @@ def infinite_if_huge(value: float) -> float:
     return value
 
 
+_WHOLE = re.compile("[1-9][0-9]{0,8}")
+
+
 def _bits_from_text(value: Any) -> Any:
     """Object keys are always text in JSON."""
     if isinstance(value, dict):
-        return {int(key) if isinstance(key, str) and key.isdecimal() else key: rate for key, rate in value.items()}
+        return {
+            int(key) if isinstance(key, str) and _WHOLE.fullmatch(key) else key: rate for key, rate in value.items()
+        }
     return value
 
 
@@ -108,8 +121,9 @@ LevelBandwidth = Annotated[
 ]
 Degree = Annotated[int, Field(ge=1, le=2**62)]
 Degrees = Annotated[tuple[Degree, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=MOST_LEVELS)]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-Text = Annotated[str, Field(max_length=500)]
+Line = Annotated[str, BeforeValidator(_one_line)]  # every text is shown on one line
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), BeforeValidator(_one_line)]
+Text = Annotated[str, Field(max_length=500), BeforeValidator(_one_line)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple), Field(max_length=40)]
 
 
@@ -444,10 +458,10 @@ class Hardware(Schema):
 class Preset(Schema):
     """A titled list of configurations to compare."""
 
-    title: str = field("Title", "Name of the preset.", min_length=1, max_length=120)
-    description: str = field("Description", "What the preset shows.", max_length=2000)
-    source: str = field("Source", "Where it is from.", max_length=500)
-    configurations: Annotated[tuple[Configuration, ...], BeforeValidator(as_tuple)] = field(
+    title: Line = field("Title", "Name of the preset.", min_length=1, max_length=120)
+    description: Line = field("Description", "What the preset shows.", max_length=2000)
+    source: Line = field("Source", "Where it is from.", max_length=500)
+    configurations: Annotated[tuple[Configuration, ...], FailFast(), BeforeValidator(as_tuple)] = field(
         "Configurations", "What is compared.", min_length=1, max_length=MOST_CONFIGURATIONS
     )
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from model.characters import one_line
 from model.configuration import Configuration, Hardware, Schema, error_messages
 from model.form import Draft, Input, Path, changed, inputs_of, replaced, value_at
 from model.questions import Questions
@@ -77,7 +78,7 @@ def typed(entries: Entries, number: int, item: Input, value: Any) -> Entries:
 
 def _checked(entry: Entry, taken: Collection[str]) -> Entry:
     configuration, problems = _validated(Configuration, entry.draft)
-    if entry.draft["name"].strip() in taken:
+    if one_line(entry.draft["name"]) in taken:
         problems = problems | {"name": NAME_TAKEN}
     return replace(entry, valid=entry.valid if problems else configuration, problems=problems)
 

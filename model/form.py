@@ -15,6 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from model.characters import isolated
 from model.configuration import MOST_BANDWIDTH, MOST_LEVELS, Configuration, Gpu, NetworkLevel, Schema, infinite_if_huge
 from model.text import number, quantity_from, unit_factor
 
@@ -141,7 +142,9 @@ class Input:
         if self.kind in ("number", "integer") and value is not None:
             unit = f" of {self.unit}" if self.unit not in ("", YEAR) else ""
             if isinstance(value, str):
-                said = f"“{value:.40}” is not a number{unit}" if value.strip() else f"Should be a number{unit}"
+                said = (
+                    f"“{isolated(value[:40])}” is not a number{unit}" if value.strip() else f"Should be a number{unit}"
+                )
                 return f"{said}. {self.bounds}"
             if self.kind == "integer" and isinstance(value, float):
                 return f"Should be a whole number. {self.bounds}"

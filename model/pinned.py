@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.characters import isolated
 from model.cluster_size import LARGEST_CLUSTER
 from model.columns import Columns
 from model.configuration import MOST_BANDWIDTH, Configuration, NetworkLevel, Pins, Shape, Strategy
@@ -751,7 +752,7 @@ def _broken_levels(configuration: Configuration, strategy: Strategy, n_gpus: int
         used = math.prod(getattr(strategy, name)[index] for name in ("dp", "tp_model", "tp_ff", "pp", "ep"))
         if used != unit:
             of = _counted(unit, "unit") + " of the level below" if index else _counted(unit, "GPU")
-            name = configuration.network[index].name
+            name = isolated(configuration.network[index].name)
             broken.append(f"On {name}, DP · TP · PP · EP = {used:,}, but {name} joins {of}.")
     return broken
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from model.characters import isolated
 from model.cluster_size import LARGEST_CLUSTER, LARGEST_EXPONENT, smallest_clusters
 from model.configuration import MAX_D_MODEL, Configuration
 from model.gpu import MATMULS
@@ -225,7 +226,7 @@ def comparable_limits(curve: "pd.DataFrame", threshold: float = 0.8) -> Comparab
 
 def quantities(configuration: Configuration) -> dict[str, Change]:
     """What of hardware and algorithms can be scaled, by title: functions of a configuration and a factor."""
-    names = [level.name for level in configuration.network]
+    names = [isolated(level.name) for level in configuration.network]
     titles = [f"{name} (level {index})" if len({*names}) < len(names) else name for index, name in enumerate(names, 1)]
     return {
         "FLOP/s": _scaled_flop,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from model.characters import isolated
 from model.configuration import Configuration
 from model.limits import LIMITS
 from model.text import MISSING, amount, duration, flop, percent, quantity
@@ -89,7 +90,10 @@ def _strategy(configuration: Configuration, row: "pd.Series") -> dict[str, str]:
         "Microbatches": f"{row['microbatches']:,}",
         "Schedule": row["schedule"],
         "Interleaving": f"{row['interleaving']:,}",
-        **{f"{level.pop('Network level')} (level {i})": _used(level) for i, level in enumerate(levels, start=1)},
+        **{
+            f"{isolated(level.pop('Network level'))} (level {i})": _used(level)
+            for i, level in enumerate(levels, start=1)
+        },
     }
 
 

@@ -6,6 +6,7 @@ from decimal import Decimal, DecimalException
 
 from pandas import isna
 
+from model.characters import isolated
 from model.step import SECONDS_PER_YEAR
 
 MISSING = "—"
@@ -134,9 +135,9 @@ def plain(text: str) -> str:
     """A text of one line as Markdown that shows it to the letter.
 
     What Markdown would act on is escaped; where that is no help, because Streamlit reads shortcodes, arrows and links
-    in the text itself, a word joiner, which has no width, comes between.
+    in the text itself, a word joiner, which has no width, comes between. A text from right to left is isolated.
     """
-    text = " ".join(text.split())
+    text = " ".join(isolated(text).split())
     text = re.sub(
         r"([\\`*\[\]<>~|]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])|^[#+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)])", r"\\\1", text
     )

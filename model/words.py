@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from model.characters import isolated
 from model.configuration import Configuration, Gpu
 from model.form import guessable
 from model.limits import LIMITS
@@ -167,7 +168,7 @@ def level_in_words(configuration: Configuration, index: int) -> str:
     level = configuration.network[index]
     units = "of the level below" if index else "GPU" if level.size == 1 else "GPUs"
     joined = f"{amount(level.size)} {units}" if level.size else "the rest"
-    return f"{level.name} joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU"
+    return f"{isolated(level.name)} joins {joined}, {quantity(level.bandwidth, 'B/s')} per GPU"
 
 
 def degrees_on_level(frame: "pd.DataFrame", index: int) -> "pd.DataFrame":

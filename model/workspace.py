@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, ValidationError, ValidationInfo, field_validator
 from pydantic_core import from_json as json_values
 
-from model.configuration import Configuration, Preset, Schema, as_tuple, field
+from model.configuration import Configuration, Line, Name, Preset, Schema, as_tuple, field
 from model.presets import resolve
 from model.questions import Questions
 
@@ -30,6 +30,7 @@ MOST_FILE_BYTES = 20 * 2**20
 MOST_LINK_CHARACTERS = 100_000
 MOST_LINK_BYTES = 2**20  # once decompressed
 MOST_VALUES = 100_000  # of a file without its results; the largest workspace has a fifth of them
+MOST_BRACKETS = 500_000  # of a file; the results of the largest workspace have a fifth of them
 MOST_SENTENCE = 300
 MOST_QUOTED = 40  # characters of the input, twice in a sentence at most
 DAMAGED = "This link is damaged or incomplete"
@@ -69,6 +70,7 @@ _REASONS = {
     "int_from_float": "should be a whole number",
     "bool_type": "should be true or false",
     "string_type": "should be text",
+    "string_unicode": "should be text without halves of characters",
     "string_too_short": "should have {min_length} or more characters",
     "string_too_long": "should have at most {max_length} characters",
     "too_short": "should have {min_length} or more entries, not {actual_length}",
@@ -106,12 +108,8 @@ class Shown(Schema):
 
     included: bool = field("Included", "Whether it is ticked.", default=True)
     colour: int = field("Colour", "Slot of its colour, which it keeps when others are removed.", ge=0, lt=COLOURS)
-    origin: str | None = field(
-        "Origin",
-        "Name of the preset's configuration that it came from, to put it back to.",
-        default=None,
-        min_length=1,
-        max_length=80,
+    origin: Name | None = field(
+        "Origin", "Name of the preset's configuration that it came from, to put it back to.", default=None
     )
 
 
@@ -138,7 +136,7 @@ class Workspace(Preset):
     shown: Annotated[tuple[Shown, ...], BeforeValidator(as_tuple)] = field(
         "Shown", "How each configuration is shown.", default=(), validate_default=True
     )
-    selected: str | None = field("Selected", "Name of the selected configuration.", default=None)
+    selected: Line | None = field("Selected", "Name of the selected configuration.", default=None)
     threshold_percent: int = field(
         "Threshold",
         "Where linear scaling ends, as a share of peak sustained.",
@@ -417,27 +415,39 @@ def _unpacked(text: str) -> bytes:
 def _document(text: str | bytes, source: str) -> dict[str, Any]:
     """The JSON object in a text, without results, if it is small enough to check."""
     try:
-        encoded = text.encode() if isinstance(text, str) else text
-        document = json_values(encoded.removeprefix(codecs.BOM_UTF8), allow_inf_nan=False)
+        encoded = (text.encode() if isinstance(text, str) else text).removeprefix(codecs.BOM_UTF8)
+        encoded.decode()
+        if encoded.count(b"[") + encoded.count(b"{") > MOST_BRACKETS:
+            raise Unreadable(f"This {source} holds more values than any workspace has")
+        document = json_values(encoded, allow_inf_nan=False)
+    except UnicodeError as error:
+        raise Unreadable(f"This {source} is no JSON: its text is not UTF-8") from error
+    except Unreadable:
+        raise
     except ValueError as error:
         raise Unreadable(f"This {source} is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise Unreadable(f"This {source} holds no configurations")
     document.pop("results", None)
-    if _has_more_values_than(MOST_VALUES, document):
-        raise Unreadable(f"This {source} holds more values than any workspace has")
+    for count, value in enumerate(_values(document)):
+        if count > MOST_VALUES:
+            raise Unreadable(f"This {source} holds more values than any workspace has")
+        if isinstance(value, float) and math.isinf(value):  # which JSON does not have
+            raise Unreadable(f"This {source} holds a number that is too large to read, such as 1e400")
     return document
 
 
-def _has_more_values_than(most: int, document: Any) -> bool:
-    """Whether a JSON document has more values; each could be refused by itself, at the cost of seconds in all."""
-    pending, count = [document], 0
-    while pending and count <= most:
-        value = pending.pop()
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        count += len(inner)
-        pending.extend(inner)
-    return count > most
+def _values(document: Any) -> Iterator[Any]:
+    """All that a JSON document holds, at any depth."""
+    pending = [iter((document,))]
+    while pending:
+        for value in pending[-1]:
+            yield value
+            if isinstance(value, dict | list):
+                pending.append(iter(value.values() if isinstance(value, dict) else value))
+                break
+        else:
+            pending.pop()
 
 
 def _sentence(error: ValidationError) -> str:

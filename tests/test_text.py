@@ -188,6 +188,9 @@ def test_degrees_in_words(strategy, words):
         ("12) a", r"12\) a"),
         ("- a", r"\- a"),
         (" two\n\nlines ", "two lines"),
+        ("אב *x*", "\u2068אב \\*x\\*\u2069"),
+        ("\u202e*x* -\u2066-", f"\\*x\\* -{WORD_JOINER}-"),
+        ("\x00# a", r"\# a"),
         ("H100 SXM: 8-bit, 2 levels (v1.0)", "H100 SXM: 8-bit, 2 levels (v1.0)"),  # a screen reader meets the escapes
     ],
 )

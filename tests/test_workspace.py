@@ -25,6 +25,7 @@ from pydantic.fields import FieldInfo
 from test_oracle import assumptions, examples, gpus, networks, scaling_laws, sweeps
 
 from model import Configuration, Preset, error_messages, load_hardware, load_presets, simulate, workspace
+from model.characters import one_line
 from model.configuration import Gpu, Schema
 from model.questions import Questions
 from model.workspace import Shown, Unreadable, Workspace, edits, from_edits, from_json, to_json
@@ -82,7 +83,7 @@ def assert_not_multiplied(whole: Workspace) -> None:
 
 # --- random workspaces ------------------------------------------------------------------------------------------------
 
-names = st.text(min_size=1, max_size=80).filter(lambda name: name and name == name.strip())
+names = st.text(min_size=1, max_size=80).map(one_line).filter(bool)
 
 
 @st.composite
