@@ -91,7 +91,7 @@ from model.words import (
 from model.workload import Together
 from model.workspace import (
     LEAST_THRESHOLD,
-    MOST_LINK_CHARACTERS,
+    LONGEST_LINK,
     MOST_THRESHOLD,
     THRESHOLD,
     Unreadable,
@@ -232,13 +232,17 @@ def read_link() -> str:
     if query.get("view", UTILIZATION) not in VIEWS:
         state.view = UTILIZATION
         damaged.append("the tab")
-    if query.get("threshold", str(THRESHOLD)) not in THRESHOLDS:
-        state.threshold = THRESHOLD
-        damaged.append("the threshold")
-    for key, options, what in (("limit", LIMITS, "the limit"), ("cost", COSTS, "the measure of cost")):
-        if query.get(key, next(iter(options))) not in options:
-            state[key] = next(iter(options))
+    for key, options, first_value, what in (
+        ("threshold", THRESHOLDS, THRESHOLD, "the threshold"),
+        ("limit", LIMITS, next(iter(LIMITS)), "the limit"),
+        ("cost", COSTS, next(iter(COSTS)), "the measure of cost"),
+    ):
+        given = st.query_params.get_all(key)  # of several, the widget would take another one
+        if len(given) > 1 or not {*given} <= {*options}:
+            state[key] = first_value
             damaged.append(what)
+    if not {query.get(key, "true").lower() for key in ("live", "models", "walls")} <= {"true", "false"}:
+        damaged.append("a switch")
     return f"Part of this link is damaged and was left out: {', '.join(damaged)}." if damaged else ""
 
 
@@ -1943,7 +1947,8 @@ for key, entry in included.items():
         unfinished.append(entry.valid.name)
 if unfinished:
     st.warning(
-        f"Stopped before {plain(', '.join(map(isolated, unfinished)))}. “Run simulation” goes on.", icon=":material/stop_circle:"
+        f"Stopped before {plain(', '.join(map(isolated, unfinished)))}. “Run simulation” goes on.",
+        icon=":material/stop_circle:",
     )
 pending = [
     entry.valid.name
@@ -1952,7 +1957,10 @@ pending = [
     and (entry.applied is None or what_counts(entry.applied) != what_counts(entry.valid))
 ]
 if pending:
-    st.info(f"Changed but not run: {plain(', '.join(map(isolated, pending)))}. Press “Run simulation”.", icon=":material/pending:")
+    st.info(
+        f"Changed but not run: {plain(', '.join(map(isolated, pending)))}. Press “Run simulation”.",
+        icon=":material/pending:",
+    )
 
 curves = {}
 for key, entry in included.items():
@@ -2081,7 +2089,7 @@ workspace = Workspace(
     questions=state.asked.valid,
 )
 link = edits(workspace, presets.get(title))
-if len(link) > MOST_LINK_CHARACTERS:
+if len(link) > LONGEST_LINK:
     notices.warning("This state is too long for a link: download it, and pass the file on.", icon=":material/link_off:")
     link = ""  # rather than that of an earlier state
 if link != st.query_params.get("edits", ""):

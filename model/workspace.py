@@ -27,7 +27,8 @@ SCHEMA_VERSION = 3  # of files; 1 was the complete output without a title and ho
 COLOURS = 18
 LEAST_THRESHOLD, THRESHOLD, MOST_THRESHOLD = 50, 80, 99  # % of peak sustained
 MOST_FILE_BYTES = 20 * 2**20
-MOST_LINK_CHARACTERS = 100_000
+MOST_LINK_CHARACTERS = 100_000  # that are read
+LONGEST_LINK = 12_000  # to be sent: an address of 16 KB that arrives in pieces is refused by Streamlit's server
 MOST_LINK_BYTES = 2**20  # once decompressed
 MOST_VALUES = 100_000  # of a file without its results; the largest workspace has a fifth of them
 MOST_BRACKETS = 500_000  # of a file; the results of the largest workspace have a fifth of them
@@ -90,7 +91,7 @@ class Unreadable(ValueError):
 
     def __init__(self, sentence: str):
         printable = "".join(letter if letter.isprintable() else " " for letter in sentence)
-        super().__init__(_shortened(printable, MOST_SENTENCE))
+        super().__init__(_shortened(printable.strip(), MOST_SENTENCE))
 
 
 @cache
@@ -296,7 +297,7 @@ def edits(workspace: Workspace, preset: Preset | None) -> str:
     -------
     str
         Text of letters, digits, ``-``, ``_`` and ``.``; empty if nothing differs. Pages of text in the workspace can
-        make it longer than `MOST_LINK_CHARACTERS`, which `from_edits` does not read.
+        make it longer than `LONGEST_LINK`, or than `MOST_LINK_CHARACTERS`, which `from_edits` does not read.
 
     Examples
     --------
