@@ -81,6 +81,11 @@ def assert_not_multiplied(whole: Workspace) -> None:
     assert multipliers == {(1, 1)}, "an old file or link shows other numbers than it did"
 
 
+def versions_of(kind: str) -> list[int]:
+    """The versions of which there is a file of a kind."""
+    return sorted(int(path.stem.rpartition("-")[2]) for path in DATA.glob(f"{kind}-[0-9]*.json"))
+
+
 # --- random workspaces ------------------------------------------------------------------------------------------------
 
 names = st.text(min_size=1, max_size=80).map(one_line).filter(bool)
@@ -338,10 +343,38 @@ class TestFile:
         assert whole.questions == ASKED
         assert (whole.shown[1].included, whole.selected, whole.view) == (False, "Infinite “network”", "Money")
 
-    @pytest.mark.parametrize("name", ["complete-output-1.json", "saved-state-2.json"])
+    @pytest.mark.parametrize("name", ["complete-output-1.json", "complete-output-2.json", "saved-state-2.json"])
     def test_what_is_older_than_the_multipliers_opens_without_their_effect(self, name):
         assert "multiplier" not in (DATA / name).read_text(encoding="utf-8"), "this file is not as old as it should be"
         assert_not_multiplied(from_json((DATA / name).read_bytes()))
+
+    def test_a_file_of_every_version_is_kept_and_opens(self):
+        kept = {name: versions_of(name) for name in ("complete-output", "saved-state")}
+        now = workspace.SCHEMA_VERSION
+        assert kept == {"complete-output": [*range(1, now + 1)], "saved-state": [*range(2, now + 1)]}, (
+            "files that people have saved are no longer tried: keep one of each version"
+        )
+        for version in range(2, now + 1):
+            output, saved = ((DATA / f"{name}-{version}.json").read_text(encoding="utf-8") for name in kept)
+            document = strict(output)
+            assert document["schema_version"] == version and document["software_version"]
+            assert len(document["results"]) > 3 and len(document["results"][0]) > 30, "this is no complete output"
+            assert from_json(output) == from_json(saved) == from_json(to_json(from_json(output)))
+
+    def test_a_file_of_a_version_to_come_says_that_it_is_newer(self):
+        assert refusal(from_json, (DATA / "newer-4.json").read_bytes()) == (
+            "This file was made by a newer version of the simulator (schema 4; this one reads up to 3)"
+        )
+
+    def test_a_name_that_earlier_versions_allowed_opens_without_what_is_not_seen_in_it(self):
+        document = strict(to_json(opened(DENSE)))
+        document["configurations"][0]["name"] = document["shown"][0]["origin"] = "A\u202e\x07\nb\u2069"
+        document |= {"selected": "A\u202e\x07\nb\u2069", "title": "\tT\u2028", "description": "One.\r\nTwo."}
+        whole = from_json(json.dumps(document))
+        assert whole.configurations[0].name == whole.selected == whole.shown[0].origin == "A b"
+        assert (whole.title, whole.description) == ("T", "One. Two.")
+        linked = {name: document[name] for name in ("title", "description", "source", "configurations", "shown")}
+        assert from_edits(f"1.{workspace._packed(json.dumps(linked))}", None).configurations == whole.configurations
 
     def test_what_is_saved_again_names_the_version_that_saved_it(self):
         whole = opened(DENSE).model_copy(update={"software_version": "0.0.1"})
@@ -587,6 +620,16 @@ class TestRefusedFile:
             (changed((*SECOND, "name"), "H100"), "must have different names, got 'H100' repeated"),
             (changed((*SECOND, "name"), ""), 'configurations.1.name: should have 1 or more characters; got ""'),
             (changed(SECOND, None), "configurations.1: should be a set of named values; got null"),
+            (
+                changed((*SECOND, "name"), " \u202e\n"),
+                'configurations.1.name: should have 1 or more characters; got ""',
+            ),
+            (changed((*SECOND, "gpu", "flop_per_clock_per_thread"), {"9" * 5000: 1}), "should be a whole number; got"),
+            (
+                changed((*SECOND, "network", 0, "bandwidth"), math.inf).replace("Infinity", "1e400"),
+                "This file holds a number that is too large to read, such as 1e400",
+            ),
+            (to_json(opened(DENSE)).encode("utf-16"), "This file is no JSON: its text is not UTF-8"),
             (changed(("configurations",), []), "configurations: should have 1 or more entries, not 0"),
             (changed(("configurations",), {}), "configurations: should be a list"),
             (changed(("shown",), [{"colour": 1}]), "shown: should have one entry for each of 3 configurations, not 1"),
@@ -607,6 +650,8 @@ class TestRefusedFile:
         "text",
         [
             changed(("configurations",), many({})),
+            changed(("configurations",), [{"gpu": {}}] * 45_000),
+            '{"configurations": [' + "[]," * (6 * 2**20) + "[]]}",
             changed(("configurations",), many({"gpu": "No such"})),
             changed(("configurations",), many(FIRST | {"gpu": "H100 SXM"})),
             changed(("configurations",), [[]] * 1_000_000),
