@@ -3,9 +3,11 @@
 import io
 import json
 import math
+import os
 import random
 import re
 import string
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +33,8 @@ from model.editing import Entry
 from model.form import MOST_LEVELS, Input, changed, inputs, value_at
 from model.text import WORD_JOINER, plain
 from model.words import sentence
-from model.workspace import Shown, Workspace, from_json, to_json
+from model.workspace import LONGEST_LINK, Shown, Workspace, edits, from_json, to_json
+from model.workspace import _packed as packed
 
 APP = Path(__file__).parents[1] / "app.py"
 DATA = Path(__file__).with_name("data")
@@ -312,6 +315,20 @@ def downloads(monkeypatch) -> dict[str, Callable[[], str]]:
 
     monkeypatch.setattr(st, "download_button", offer)
     return given
+
+
+@pytest.fixture
+def written() -> Iterator[list[str]]:
+    """The files that are opened to be written."""
+    paths, listening = [], True
+
+    def note(event, arguments):
+        if listening and event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            paths.append(arguments[0])
+
+    sys.addaudithook(note)
+    yield paths
+    listening = False  # a hook stays
 
 
 @pytest.fixture
@@ -1021,6 +1038,9 @@ def test_what_is_too_long_for_a_link_leaves_none_of_an_earlier_state():
     open_file(app, to_json(workspace(*many, title=DENSE.title)))
     assert said(app.main.warning) == "This state is too long for a link: download it, and pass the file on."
     assert "edits" not in address(app), "the address is a link to something else"
+    assert len(edits(workspace(*many[:2]), None)) > LONGEST_LINK, "this tries nothing"
+    open_file(app, to_json(workspace(*many[:2])))
+    assert "edits" not in address(app), "the server would not open this link"
 
 
 def test_links_to_five_configurations_changed_throughout_are_short_enough_for_chats():
@@ -1043,7 +1063,9 @@ def first_look() -> dict[str, object]:
 
 
 CUT_SHORT = (DATA / "link-1.txt").read_text(encoding="utf-8").strip()[:-9]
-UNOPENED = "This link could not be opened: {}. Here is "
+BOMB, DEEP = (f"1.{packed(text)}" for text in (" " * 10**7, "[" * 10**5))
+MOST_READ = "100000 characters that are read"
+UNOPENED = "This link could not be opened: {}"
 LEFT_OUT = "Part of this link is damaged and was left out: {}."
 
 
@@ -1058,6 +1080,12 @@ LEFT_OUT = "Part of this link is damaged and was left out: {}."
         ({"threshold": "high"}, LEFT_OUT.format("the threshold")),
         ({"view": "Nowhere"}, LEFT_OUT.format("the tab")),
         ({"configuration": "Nobody"}, LEFT_OUT.format("the selected configuration")),
+        ({"models": "zzz"}, LEFT_OUT.format("a switch")),
+        ({"live": "\x00", "walls": "2"}, LEFT_OUT.format("a switch")),
+        ({"threshold": ["60", "70"], "limit": ["x"] * 9}, LEFT_OUT.format("the threshold, the limit")),
+        ({"preset": "\x00\u202e", "edits": "A" * 200_000}, UNOPENED.format(f"This link is longer than the {MOST_READ}")),
+        ({"edits": BOMB}, UNOPENED.format("This link holds more than the 1 MB that are read")),
+        ({"edits": DEEP}, UNOPENED.format("This link is no JSON: recursion limit exceeded")),
         (
             {"threshold": "", "view": "?", "configuration": "A"},
             LEFT_OUT.format("the selected configuration, the tab, the threshold"),
@@ -1118,19 +1146,29 @@ UNREADABLE = {
     '{"title": "A"}': "This file holds no configurations",
     '{"schema_version": 99, "configurations": []}': "This file was made by a newer version of the simulator",
     to_json(workspace(H100)).replace('"sm_count": 132', '"sm_count": -1'): "should be at least 1; got -1",
+    to_json(workspace(H100)).replace("132", "1e400"): "a number that is too large to read",
+    to_json(workspace(H100)).replace("132", "NaN"): "This file is no JSON",
+    to_json(workspace(H100)).replace("132", "9" * 400): "should be at most 1000000; got 999",
+    to_json(workspace(H100))[:-9]: "This file is no JSON: EOF",
+    to_json(workspace(H100)).replace('"H100"', r'"\ud800"'): "This file is no JSON",
+    '{"configurations": ' + "[" * 10**5: "This file is no JSON: recursion limit exceeded",
+    json.dumps({"configurations": [{"gpu": {}}] * 10_000}): "is missing",
+    " " * (20 * 2**20 + 1): "This file is larger than the 20 MB that are read",
 }
 
 
-def test_a_file_that_cannot_be_opened_leaves_the_page_as_it_was():
+def test_a_file_that_cannot_be_opened_leaves_the_page_as_it_was(written):
     app = much_changed()
     before = look(app)
+    written.clear()  # of what the libraries keep when they are first used
     for text, reason in UNREADABLE.items():
-        open_file(app, text, "my **best** file.json")
+        open_file(app, text, "my **best** file\u202e.json")
         (warning,) = app.main.warning
         assert warning.value.startswith(f"**{plain('my **best** file.json')}** cannot be opened: ")
         assert reason in said([warning]) and "Traceback" not in warning.value
     assert look(app) == before
     assert not open_file(app, to_json(workspace(H100))).warning, "it is still said after another was opened"
+    assert not written, "what strangers send is kept on the server"
 
 
 def test_a_file_of_its_own_title_is_among_the_presets_and_its_link_stands_alone():
