@@ -1083,7 +1083,10 @@ LEFT_OUT = "Part of this link is damaged and was left out: {}."
         ({"models": "zzz"}, LEFT_OUT.format("a switch")),
         ({"live": "\x00", "walls": "2"}, LEFT_OUT.format("a switch")),
         ({"threshold": ["60", "70"], "limit": ["x"] * 9}, LEFT_OUT.format("the threshold, the limit")),
-        ({"preset": "\x00\u202e", "edits": "A" * 200_000}, UNOPENED.format(f"This link is longer than the {MOST_READ}")),
+        (
+            {"preset": "\x00\u202e", "edits": "A" * 200_000},
+            UNOPENED.format(f"This link is longer than the {MOST_READ}"),
+        ),
         ({"edits": BOMB}, UNOPENED.format("This link holds more than the 1 MB that are read")),
         ({"edits": DEEP}, UNOPENED.format("This link is no JSON: recursion limit exceeded")),
         (

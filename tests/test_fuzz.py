@@ -260,6 +260,8 @@ def test_any_bytes_as_a_file(text):
     ANYTHING | st.sampled_from([json.loads(text) for text in GOOD_FILES]).flatmap(damaged_documents),
     st.sampled_from(["", "title", "configurations", "shown", "schema_version"]),
 )
+@example(json.loads(GOOD_FILES[-1]) | {" ": None}, "")
+@example(json.loads(GOOD_FILES[-1]) | {"software_version": ""}, "title")
 @example(
     json.loads(GOOD_FILES[-1]) | {"shown": [], "configurations": json.loads(GOOD_FILES[-1])["configurations"] * 4000},
     "",
@@ -350,7 +352,7 @@ def assert_is_said(configuration: Configuration) -> None:
         assert "nan" not in words.lower().replace("nano", ""), f"a number is missing: {words}"
 
 
-@fuzz(100)
+@fuzz(80)
 @given(drafts())
 def test_any_configuration(draft):
     draft = with_little_work(draft)
