@@ -5,9 +5,9 @@ import re
 # Control characters, ends of lines and of paragraphs, and what XML, and so a picture of a chart, cannot hold.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]+")
 # Embeddings, overrides and isolates, which turn what stands after them too unless something ends them.
-_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]+")
+_TURNING = "\u202a-\u202e\u2066-\u2069"
 _ISOLATE, _END_OF_ISOLATE = "\u2068", "\u2069"
-_ISOLATED = re.compile(f"({_ISOLATE}[^{_TURNING.pattern[1:-2]}]*{_END_OF_ISOLATE})")
+_ISOLATED = re.compile(f"({_ISOLATE}[^{_TURNING}]*{_END_OF_ISOLATE})")
 # Blocks of scripts from right to left (Unicode's DerivedBidiClass.txt), and the mark that has their direction.
 _FROM_RIGHT = re.compile("[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]")
 
@@ -45,4 +45,4 @@ def isolated(text: str) -> str:
 
 
 def _seen(text: str) -> str:
-    return _TURNING.sub("", _UNSEEN.sub(" ", text))
+    return re.sub(f"[{_TURNING}]", "", _UNSEEN.sub(" ", text))

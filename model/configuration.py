@@ -461,6 +461,7 @@ class Preset(Schema):
     title: Line = field("Title", "Name of the preset.", min_length=1, max_length=120)
     description: Line = field("Description", "What the preset shows.", max_length=2000)
     source: Line = field("Source", "Where it is from.", max_length=500)
+    # FailFast, for to say what is wrong with each of thousands takes seconds.
     configurations: Annotated[tuple[Configuration, ...], FailFast(), BeforeValidator(as_tuple)] = field(
         "Configurations", "What is compared.", min_length=1, max_length=MOST_CONFIGURATIONS
     )

@@ -418,13 +418,12 @@ def _document(text: str | bytes, source: str) -> dict[str, Any]:
     try:
         encoded = (text.encode() if isinstance(text, str) else text).removeprefix(codecs.BOM_UTF8)
         encoded.decode()
-        if encoded.count(b"[") + encoded.count(b"{") > MOST_BRACKETS:
-            raise Unreadable(f"This {source} holds more values than any workspace has")
-        document = json_values(encoded, allow_inf_nan=False)
     except UnicodeError as error:
         raise Unreadable(f"This {source} is no JSON: its text is not UTF-8") from error
-    except Unreadable:
-        raise
+    if encoded.count(b"[") + encoded.count(b"{") > MOST_BRACKETS:  # seconds, once each is a list
+        raise Unreadable(f"This {source} holds more values than any workspace has")
+    try:
+        document = json_values(encoded, allow_inf_nan=False)
     except ValueError as error:
         raise Unreadable(f"This {source} is no JSON: {error}") from error
     if not isinstance(document, dict):
