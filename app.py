@@ -88,7 +88,7 @@ from model.words import (
     power,
     sentence,
 )
-from model.workload import Together
+from model.workload import MOST_AT_ONCE, MOST_OF_CURVE, Together
 from model.workspace import (
     LEAST_THRESHOLD,
     LONGEST_LINK,
@@ -414,18 +414,27 @@ class Bar:
 
 
 def simulate_all(configurations: list[Configuration], place, meanwhile) -> None:
-    """Fill the slots of configurations; call `meanwhile` if that takes long, and show a bar in `place`."""
+    """Fill the slots of configurations; call `meanwhile` if that takes long, and show a bar in `place`.
+
+    After a lot of work it stops, as if it had been told to.
+    """
     bar, count = Bar("curves", place, stop, meanwhile), len(configurations)
+    operations = 0.0
     for index, configuration in enumerate(configurations):
         kept = slot(configuration)
         if kept:  # alike but for its name
             continue
+        if operations > MOST_AT_ONCE:
+            stop()
+            break
         words = f"Simulating {plain(configuration.name)}, {index + 1} of {count}"
         try:
             frame = simulate(configuration, progress=partial(bar.show, words, index, count))
             kept |= {"frame": frame, "facts": facts(frame)}
+            operations += frame.attrs["operations"]
         except ValueError as error:
             kept["refused"] = str(error)
+            operations += MOST_OF_CURVE if isinstance(error, TooMuchWork) else 0
     place.empty()
 
 

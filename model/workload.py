@@ -11,6 +11,7 @@ from model.progress import Progress, TooMuchWork
 MOST_OF_CURVE = 6e7  # the presets take 3e5 to 4.2e6
 MOST_OF_ATTAINABLE = 1e8  # of all clusters, for each width
 MOST_OF_STRATEGY = 6e7
+MOST_AT_ONCE = 5e8  # of the curves of a page, after which it asks before it goes on
 MOST_TOGETHER = 5e9  # of many curves that are compared, which show their progress and can be stopped
 
 

@@ -62,6 +62,7 @@ from model.configuration import Pins
 from model.growth import limits_reached
 from model.limits import LATENCY, critical_compute_curves
 from model.pinned import fastest_strategy
+from model.progress import TooMuchWork
 from model.questions import Questions
 from model.reality import GAP, reality_check
 from model.scaling import shape_by_laws
@@ -69,6 +70,7 @@ from model.sensitivity import IMPROVEMENTS, attainable, quantities, sensitivitie
 from model.tables import matmuls_in_words
 from model.text import amount, duration, flop, percent, plain, scientific
 from model.words import PARTS, bottleneck
+from model.workload import MOST_TOGETHER
 from model.workspace import edits, from_json, to_json
 
 HARDWARE = model.load_hardware()
@@ -410,19 +412,23 @@ class Made:
         That a curve takes.
     power : float
         Of the level's latency, by which the latency wall falls.
+    operations : float
+        That it says it took; if it is infinite, it is refused.
     stop_at : int or None
         How many curves are done when somebody presses Stop, once.
     """
 
     def __init__(self):
         self.done, self.best, self.gain, self.power = [], 1.0, 0, 2
-        self.seconds, self.stop_at = 0, None
+        self.seconds, self.operations, self.stop_at = 0, 0, None
 
     def __call__(self, configuration: Configuration, *, progress: Callable[[float], None] | None = None):
         if len(self.done) == self.stop_at:
             self.stop_at = None
             stop_as_soon_as_possible(progress)
         self.done.append(configuration)
+        if self.operations == math.inf:
+            raise TooMuchWork("More work than the simulator takes on.")
         outer = configuration.network[-1]
         time.sleep(self.seconds)
         factor = outer.bandwidth / 1e11
@@ -430,7 +436,8 @@ class Made:
         frame = pd.DataFrame(
             {"training_flop": [1e27, factor * 1e28, 1e40], "fraction_of_peak": [best, 0.8 * best, 0.0]}
         )
-        frame.attrs = {"latency_wall_flop": 1e34 / (outer.latency_s / 1e-6) ** self.power, "ends": True}
+        wall = 1e34 / (outer.latency_s / 1e-6) ** self.power
+        frame.attrs = {"latency_wall_flop": wall, "ends": True, "operations": self.operations}
         return frame
 
 
@@ -613,6 +620,23 @@ def test_levers_that_take_long_are_asked_for_and_buttons_say_how_long(made):
     made.seconds = 0.6
     edit(app, "network.1.bandwidth", "300")
     assert levers in labels(app) and not charts(app), "another network is not what was asked for"
+
+
+def test_a_map_of_too_much_work_is_no_offer(made):
+    """If this fails, somebody waits for what is refused, or is not told how to get it."""
+    made.operations = MOST_TOGETHER / 100
+    app = page_with(small(), view=LEVERS)
+    assert "289 curves like this are more work than the simulator takes on. To make it less, " in said(app.main.info)
+    assert len(charts(app)) == 1 and DRAW_MAP not in without_times(app), "the levers are less work"
+
+
+def test_levers_of_too_much_work_are_refused_once(made):
+    """If this fails, the page breaks, or works for seconds at every rerun for what it cannot show."""
+    made.operations = math.inf
+    app = page_with(small(), view=LEVERS)
+    assert "More work than the simulator takes on." in said(app.main.info) and not charts(app)
+    run(app.slider(key="threshold").set_value(70))
+    assert len(made.done) == 1 and not app.main.progress
 
 
 def test_stop_ends_the_curve_to_compare_by(made):

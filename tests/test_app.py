@@ -33,6 +33,7 @@ from model.editing import Entry
 from model.form import MOST_LEVELS, Input, changed, inputs, value_at
 from model.text import WORD_JOINER, plain
 from model.words import sentence
+from model.workload import MOST_AT_ONCE
 from model.workspace import LONGEST_LINK, Shown, Workspace, edits, from_json, to_json
 from model.workspace import _packed as packed
 
@@ -960,6 +961,23 @@ def test_stop_keeps_what_is_done_and_says_what_is_missing(impatient, simulated):
     assert {words for _, words in impatient[2:]} == {"Simulating A100, 1 of 2"}
     assert not app.main.progress and not app.main.button, "the bar stays when all is done"
     assert not app.main.warning and set(curves(app)) == {"H100", "A100", "V100"}
+
+
+def test_after_a_lot_of_work_the_page_asks_before_it_goes_on(monkeypatch, simulated):
+    """If this fails, a link to a hundred large configurations keeps the server busy for minutes."""
+    noted = model.simulate
+
+    def large(configuration: Configuration, **options):
+        frame = noted(configuration, **options)
+        frame.attrs["operations"] = 0.6 * MOST_AT_ONCE
+        return frame
+
+    monkeypatch.setattr(model, "simulate", large)
+    app = page()
+    assert simulated == ["H100", "A100"] and set(curves(app)) == {"H100", "A100"}
+    assert said(app.main.warning) == "Stopped before V100. “Run simulation” goes on."
+    press(app, "Run simulation")
+    assert simulated == ["H100", "A100", "V100"] and set(curves(app)) == {"H100", "A100", "V100"}
 
 
 def edit_another(app: AppTest) -> AppTest:
