@@ -47,7 +47,7 @@ class Placed(Columns):
 
 
 class Incumbents:
-    """The best placed strategy of each cluster so far, and all that tie with it in time.
+    """The best placed strategy of each cluster so far, and those that tie with it in time and may yet come before it.
 
     `limit` is the time that a cluster's strategies must stay below.
     """
@@ -74,15 +74,35 @@ class Incumbents:
         loses = (comm > best_comm * (1 + 2 * TIE)) | ((comm * (1 + ROUNDING) >= best_comm) & comes_later)
         return loses & (time * (1 + ROUNDING) >= self.time[cluster])
 
+    def count_tied(self) -> int:
+        """How many strategies tie so far."""
+        return sum(map(len, self.tied))
+
     def add(self, placed: Placed) -> None:
         """Let newly placed strategies compete."""
         pool = Placed.concatenated([*self.tied, placed])
         cluster = pool.candidate.cluster
         least = _least_of_each(pool.time, cluster, len(self.limit))[cluster]
         pool = pool.take(np.nonzero((pool.time < self.limit[cluster]) & (pool.time <= least * (1 + TIE)))[0])
-        best = pool.take(_first_of_each(pool, len(self.limit)))
+        first = _first_of_each(pool, len(self.limit))
+        best = pool.take(first)
         self._know(best.candidate.cluster, best.time, best.comm, best.candidate.rank, best.latency)
-        self.tied, self.best = [pool], best
+        losing = self.loses_tie(pool.candidate.cluster, pool.time, pool.comm, pool.candidate.rank, pool.latency)
+        kept = ~(losing | _communicates_more_than_faster_ones(pool))
+        kept[first] = True
+        self.tied, self.best = [pool.take(np.nonzero(kept)[0])], best
+
+
+def _communicates_more_than_faster_ones(tied: Placed) -> np.ndarray:
+    """Which strategies have another of their cluster that is no slower, and communicates so much less that it wins."""
+    order = np.lexsort((tied.time, tied.candidate.cluster))
+    cluster, comm = tied.candidate.cluster[order], tied.comm[order]
+    values, number = np.unique(comm, return_inverse=True)
+    start = cluster * len(values)  # a running minimum starts anew with each cluster
+    least = values[np.minimum.accumulate(number - start) + start]
+    more = np.empty(len(order), dtype=bool)
+    more[order] = comm > least * (1 + 2 * TIE)
+    return more
 
 
 def _least_of_each(value: np.ndarray, group: np.ndarray, count: int) -> np.ndarray:

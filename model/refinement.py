@@ -20,6 +20,7 @@ FIRST_CHUNK, CHUNK = 2**13, 2**18  # elements of a stage's largest array, at fir
 # Operations, as `Progress` counts them, as they were measured:
 OF_CHUNK = 4000  # of a stage
 OF_STAGE = (1, 1, 7, 7)  # of an option of each stage
+OF_PLACED = 40  # strategy that competes with the best so far
 OF_PIPELINE = 8  # of the lower bound of a pipeline at one usage
 
 Costs = tuple[Cost, Cost, Cost]  # of DP, of TP, of PP and EP
@@ -134,6 +135,7 @@ class Refinement:
                 self._refine(depth + 1, longer, greedy)
             else:
                 i, x, y, tp_column, *pp_ep = longer
+                self.group.progress.spend(OF_PLACED * (len(i) + self.group.incumbents.count_tied()))
                 pp_ep_column = pp_ep[0] if pp_ep else self.costs.pp_ep_pairs.start[self.everything - x - y]
                 self.group.incumbents.add(Placed(self.found.take(i), x, tp_column, pp_ep_column, *outcome))
 
