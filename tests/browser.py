@@ -87,6 +87,13 @@ def free_port() -> int:
 @contextmanager
 def running_server(script: Path, log) -> Iterator[str]:
     """The address of a server of a script, until it is left."""
+    with server_process(script, log) as (_, url):
+        yield url
+
+
+@contextmanager
+def server_process(script: Path, log) -> Iterator[tuple[subprocess.Popen, str]]:
+    """A server of a script and its address, until it is left."""
     port = free_port()
     url = f"http://{LOOPBACK}:{port}"
     options = {
@@ -105,7 +112,7 @@ def running_server(script: Path, log) -> Iterator[str]:
     )
     try:
         wait_until_healthy(server, url)
-        yield url
+        yield server, url
     finally:
         stop_server(server)
 
