@@ -66,7 +66,8 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
     is_above = frame["fraction_of_peak"].to_numpy() > threshold
     ends = np.array([rows[np.argmin(is_above[rows])] for rows in curves], int)
     reached = ~is_above[ends]  # if all points are above, the first is taken, and left out below
-    limits = pd.DataFrame(
+    at_the_end = {name: frame[name].to_numpy()[ends] for name in AT_THE_END}
+    return pd.DataFrame(
         {
             "configuration": names,
             "gpu": frame["gpu"].to_numpy()[ends],
@@ -79,10 +80,13 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
             "recrosses": np.array([np.count_nonzero(np.diff(is_above[rows])) > 1 for rows in curves], bool),
             "latency_wall_flop": np.array([training_flop[rows].max() for rows in curves], float),
         }
+        | {
+            name: pd.arrays.IntegerArray(values, ~reached)
+            if values.dtype.kind == "i"
+            else np.where(reached, values, np.nan)
+            for name, values in at_the_end.items()
+        }
     )
-    at_the_end = frame[[*AT_THE_END]].iloc[ends].reset_index(drop=True)
-    counts = at_the_end.columns.difference(["params", "mfu"])
-    return limits.join(at_the_end[reached].astype(dict.fromkeys(counts, "Int64")))
 
 
 def latency_wall(training_s, batch_tokens, n_layers, latency_s, tokens_per_parameter=20):

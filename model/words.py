@@ -99,22 +99,25 @@ def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Everything about each row of `simulate`, in words, by the titles that a tooltip shows."""
     import pandas as pd
 
+    def said(words, column: str) -> list[str]:
+        return [words(value) for value in frame[column].tolist()]
+
     strategies = frame[["dp", "tp_model", "tp_ff", "pp", "ep"]].itertuples(index=False)
     return pd.DataFrame(
         {
             "Configuration": frame["configuration"],
-            "Training compute": frame["training_flop"].map(flop),
-            "MFU": frame["mfu"].map(partial(percent, decimals=1)),
-            "Share of peak sustained": frame["fraction_of_peak"].map(partial(percent, decimals=1)),
-            "Parameters": frame["params"].map(amount),
-            "Active parameters": frame["active_params"].map(amount),
-            "Training tokens": frame["dataset_tokens"].map(amount),
-            "Batch": frame["batch_tokens"].map(lambda tokens: f"{amount(tokens)} tokens"),
-            "GPUs": frame["n_gpus"].map(amount),
+            "Training compute": said(flop, "training_flop"),
+            "MFU": said(partial(percent, decimals=1), "mfu"),
+            "Share of peak sustained": said(partial(percent, decimals=1), "fraction_of_peak"),
+            "Parameters": said(amount, "params"),
+            "Active parameters": said(amount, "active_params"),
+            "Training tokens": said(amount, "dataset_tokens"),
+            "Batch": said(lambda tokens: f"{amount(tokens)} tokens", "batch_tokens"),
+            "GPUs": said(amount, "n_gpus"),
             "Parallelism": [degrees_in_words(*strategy) for strategy in strategies],
-            "Microbatches": frame["microbatches"].map(amount),
+            "Microbatches": said(amount, "microbatches"),
             "Schedule": frame["schedule"],
-            "Training time": frame["training_s"].map(duration),
+            "Training time": said(duration, "training_s"),
         }
     )
 
@@ -142,19 +145,26 @@ def described_limits(
     """
     import pandas as pd
 
-    ends_at_wall = limits["configuration"].map(at_the_wall).astype(bool)
-    above = limits["last_above_flop"].notna()
-    guessed = limits["configuration"].map({name: "price_usd" in gpu.guesses for name, gpu in gpus.items()}).astype(bool)
-    counts = zip(limits["configuration"], limits["n_gpus"].astype(float), strict=True)
-    cost = pd.Series([capital_cost_usd(gpus[name], count) for name, count in counts], index=limits.index, dtype=float)
-    marks = (above.map({True: "", False: "≤ "}), ends_at_wall.map({True: "", False: "≥ "}))
-    return limits.assign(
-        at_the_wall=ends_at_wall,
-        above=above,
-        cost_usd=cost,
-        **{title: mark + limits[column].map(flop) for (title, column), mark in zip(LIMITS.items(), marks, strict=True)},
-        **{"Cost of GPUs": (guessed & cost.notna()).map({True: "≈ ", False: ""}) + cost.map(dollars)},
-    )
+    names, above = limits["configuration"].tolist(), limits["last_above_flop"].notna().tolist()
+    ends_at_wall = [bool(at_the_wall[name]) for name in names]
+    counts = limits["n_gpus"].astype(float).tolist()
+    cost = [capital_cost_usd(gpus[name], count) for name, count in zip(names, counts, strict=True)]
+    guessed = ["price_usd" in gpus[name].guesses for name in names]
+    marks = (["" if each else "≤ " for each in above], ["" if each else "≥ " for each in ends_at_wall])
+    described = {
+        "at_the_wall": ends_at_wall,
+        "above": above,
+        "cost_usd": cost,
+        **{
+            title: [mark + flop(value) for mark, value in zip(of, limits[column].tolist(), strict=True)]
+            for (title, column), of in zip(LIMITS.items(), marks, strict=True)
+        },
+        "Cost of GPUs": [
+            f"{'≈ ' if guess and not math.isnan(usd) else ''}{dollars(usd)}"
+            for guess, usd in zip(guessed, cost, strict=True)
+        ],
+    }
+    return pd.concat([limits, pd.DataFrame(described, index=limits.index)], axis=1)
 
 
 def guesses_in_words(gpu: Gpu) -> str:
