@@ -185,7 +185,7 @@ def component(name: str):
 def loaded() -> tuple:
     """What is read from files, once for all sessions."""
     gc.collect()
-    gc.freeze()  # Streamlit collects garbage after every run: 40 ms of looking at what the libraries keep anyway
+    gc.freeze()  # or every collection would take 40 ms to look at what the libraries keep anyway
     return component("copy_link"), component("download_chart"), load_presets(), load_hardware(), load_known_models()
 
 
@@ -666,9 +666,9 @@ def tooltip(*titles: str) -> list[alt.Tooltip]:
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def vega_lite_of(name: str, arguments: tuple, _build) -> dict:
-    """The Vega-Lite of a chart that a function of this name builds."""
-    return _build(*arguments).to_dict()
+def built(name: str, arguments: tuple, _build) -> dict | pd.DataFrame:
+    """What a function of this name builds, for charts of all sessions: nobody changes it."""
+    return _build(*arguments)
 
 
 def chart(build):
@@ -679,7 +679,7 @@ def chart(build):
 
     @wraps(build)
     def vega_lite(*arguments) -> dict:
-        return vega_lite_of(build.__name__, arguments, build)
+        return built(build.__name__, arguments, lambda *arguments: build(*arguments).to_dict())
 
     return vega_lite
 
@@ -738,23 +738,27 @@ def utilization_chart(styles: Styles, ticks: list[float], tips: list[str]) -> al
 
 def on_top(name: str, results: pd.DataFrame, words: pd.DataFrame) -> pd.DataFrame:
     """The points of a utilization chart, those of one configuration last, so that its line is not covered."""
-    points = results[["configuration", "training_flop", "mfu", "d_model"]].assign(
-        **words,
-        line=results["configuration"].map(keys_of(results["configuration"].unique())),
-        spoken=words["Configuration"] + ", MFU " + words["MFU"] + " at " + words["Training compute"],
-    )
-    return points.sort_values("configuration", key=lambda names: names == name, kind="stable")
+    names, keys = list(results["configuration"]), keys_of(results["configuration"].unique())
+    said = zip(names, words["MFU"], words["Training compute"], strict=True)
+    lines = {
+        "line": [keys[each] for each in names],
+        "spoken": [f"{each}, MFU {mfu} at {training_compute}" for each, mfu, training_compute in said],
+    }
+    numbers = results[["configuration", "training_flop", "mfu", "d_model"]]
+    points = pd.concat([numbers, words, pd.DataFrame(lines)], axis=1)
+    return points.take(sorted(range(len(names)), key=lambda row: names[row] == name))
 
 
 def ends_of(limits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Where linear scaling ends; a curve without such a point gets its first, not to be seen: Vega wants some."""
-    first = results.drop_duplicates("configuration").reset_index()
+    first = results[["training_flop", "mfu"]][~results["configuration"].duplicated()].reset_index(drop=True)
+    ends = limits["linear_scaling_end_flop"]
     return pd.DataFrame(
         {
             "line": limits["line"],
-            "training_flop": limits["linear_scaling_end_flop"].fillna(first["training_flop"]),
-            "mfu": limits["mfu"].astype(float).fillna(first["mfu"]),
-            "above": limits["above"] & limits["linear_scaling_end_flop"].notna(),
+            "training_flop": ends.fillna(first["training_flop"]),
+            "mfu": limits["mfu"].fillna(first["mfu"]),
+            "above": limits["above"] & ends.notna(),
         }
     )
 
@@ -790,8 +794,9 @@ def known_model_marks() -> list[alt.Chart]:
     return [at.mark_rule(opacity=0.6, aria=False).encode(y2=alt.value(alt.expr("height"))), *names]
 
 
-def known_in_sight(models: pd.DataFrame, ticks: list[float]) -> pd.DataFrame:
+def known_in_sight(shown: bool, ticks: list[float]) -> pd.DataFrame:
     """The known models between the ends of an axis, with where their names stand and what their tooltips say."""
+    models = known_models if shown else known_models[:0]
     known = models[models["training_flop"].between(ticks[0], ticks[-1])].reset_index(drop=True)
     late = known["training_flop"] > ticks[0] * (ticks[-1] / ticks[0]) ** 0.55  # no room for a name to the right
     row = known.index.where(late, (~late).sum() - 1 - known.index)
@@ -2054,6 +2059,7 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
         )
         walls = walls_of(reference).iloc[: None if state.walls else 0]
         ticks = decades(results["training_flop"], *([walls["training_flop"]] if len(walls) else []))
+        look = partial(walls_in_sight, walls, ticks)
         draw(
             "utilization",
             utilization_chart(styles_drawn, ticks, list(words)),
@@ -2062,8 +2068,8 @@ if curves and utilization.open:  # before what stands above it, for an edit wait
                 "ends": ends_of(limits, results),
                 "selected": point[["training_flop", "mfu"]].assign(line=keys_of(curves)[reference.name]),
                 "levels": levels,
-                "known": known_in_sight(known_models if state.models else known_models[:0], ticks),
-                "walls": walls_in_sight(walls, ticks),
+                "known": built("known models", (state.models, ticks), known_in_sight),
+                "walls": look() if len(walls) else built("no walls", (), look),
             },
             f"MFU against training compute. A line for each of {', '.join(curves)}, on a logarithmic scale of FLOP.",
             key="curves",
