@@ -4,6 +4,7 @@ It speaks of what this page has: its kinds of widgets, and no forms or fragments
 """
 
 import asyncio
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -45,8 +46,8 @@ class Visitor:
         The query parameters of the page's address.
     """
 
-    def __init__(self, socket: ClientConnection, address: dict[str, str]):
-        self.socket, self.address = socket, address
+    def __init__(self, socket: ClientConnection, url: str, address: dict[str, str]):
+        self.socket, self.url, self.address, self.session = socket, url, address, ""
         self.elements: dict[tuple[int, ...], Element] = {}
         self.widgets: dict[str, Widget] = {}
         self._large: dict[str, tuple[int, Element]] = {}  # by hash, with the run that last drew it
@@ -56,10 +57,6 @@ class Visitor:
         """The elements of a kind on the page, from top to bottom."""
         elements = (element for _, element in sorted(self.elements.items()))
         return [getattr(element, kind) for element in elements if element.WhichOneof("type") == kind]
-
-    def text(self) -> str:
-        """All that the page shows or carries, as text."""
-        return "\n".join(str(element) for element in self.elements.values())
 
     def widget(self, label: str) -> Widget:
         """The widget of a label; the first, where several have it."""
@@ -105,7 +102,7 @@ class Visitor:
             message = ForwardMsg.FromString(await asyncio.wait_for(self.socket.recv(), PATIENCE_S))
             kind, path = message.WhichOneof("type"), tuple(message.metadata.delta_path)
             if kind == "new_session":
-                drawn, self.elements = set(), {}
+                drawn, self.elements, self.session = set(), {}, message.new_session.initialize.session_id
             elif kind == "page_info_changed":
                 self.address = dict(parse_qsl(message.page_info_changed.query_string))
             elif kind == "ref_hash":
@@ -126,6 +123,17 @@ class Visitor:
         """Wait for the end of the run."""
         async for _ in self.messages():
             pass
+
+    async def download(self, label: str) -> bytes:
+        """The file behind a button, which is made when it is asked for."""
+        (button,) = (button for button in self.shown("download_button") if button.label == label)
+        message = BackMsg()
+        request = message.backend_operation_request
+        request.request_id, request.session_id = label, self.session
+        request.deferred_file.file_id = button.deferred_file_id
+        await self.socket.send(message.SerializeToString())
+        reply = ForwardMsg.FromString(await asyncio.wait_for(self.socket.recv(), PATIENCE_S))
+        return await asyncio.to_thread(_read, self.url + reply.backend_operation_response.deferred_file.url)
 
     def _draw(self, path: tuple[int, ...], element: Element, hash_of_large: str) -> set[str]:
         self.elements[path] = element
@@ -151,10 +159,15 @@ async def visiting(url: str, **address: str) -> AsyncIterator[Visitor]:
     stream = f"{url.replace('http', 'ws', 1)}/_stcore/stream"
     handshake = {"subprotocols": ["streamlit", "PLACEHOLDER_AUTH_TOKEN"], "origin": url}  # as of who is not logged in
     async with connect(stream, **handshake, max_size=None, compression=None) as socket:
-        visitor = Visitor(socket, address)
+        visitor = Visitor(socket, url, address)
         await visitor.ask()
         await visitor.settle()
         yield visitor
+
+
+def _read(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as reply:
+        return reply.read()
 
 
 def _in_an_address(value: Any) -> str:
