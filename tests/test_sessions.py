@@ -9,10 +9,11 @@ from itertools import permutations
 
 import pytest
 from browser import APP, server_process
-from load import LABEL, PRESETS, Record, edit, is_right
-from wire import TABS, Visitor, visiting
+from load import LABEL, PRESETS, Process, Record, edit, is_right
+from wire import TABS, Visitor, arriving, visiting
 
 from model import Configuration, load_presets
+from model.configuration import MOST_CONFIGURATIONS
 from model.workspace import Workspace, edits, from_edits
 
 MAXIMUM = "Maximum training compute"
@@ -21,7 +22,6 @@ VIEWS = (
     *("When and cost", "Any strategy", "Reality check"),
 )
 DOWNLOADS = ("State", "Complete output", "Points")
-SOON_S = 3
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +112,38 @@ def test_everybody_sees_the_curves_of_their_own_values(server):
             typed = values.get(configuration.name)
             expected = 1e9 * float(typed) if typed else configuration.gpu.hbm_bandwidth
             assert bandwidths[configuration.name] == pytest.approx(expected), f"{configuration.name} in the link"
+
+
+async def leave_at_work(server: subprocess.Popen, url: str, label: str, **address: str) -> tuple[int, float]:
+    """Per cent of some long work that were done when a visitor left, and seconds of CPU in the three after that."""
+    process = Process(server.pid)
+    async with arriving(url, **address) as visitor:
+        if label:
+            await visitor.settle()
+            await visitor.use(label)
+        async for message in visitor.messages():
+            if message.delta.new_element.HasField("progress"):
+                break
+        done, before = message.delta.new_element.progress.value, process.cpu_s()
+    await asyncio.sleep(3)
+    return done, process.cpu_s() - before
+
+
+def slow(index: int) -> Configuration:
+    """One of many configurations that each take a tenth of a second or more."""
+    plain = PRESETS["H100 node against Superpod"][1]
+    sweep = plain.sweep.model_copy(update={"d_model_multiple": 256})
+    gpu = plain.gpu.model_copy(update={"hbm_bandwidth": plain.gpu.hbm_bandwidth * (1 + index / 100)})
+    return plain.model_copy(update={"name": f"Slow {index}", "sweep": sweep, "gpu": gpu})
+
+
+@pytest.mark.parametrize(
+    ("label", "address"),
+    [("", link_to("Many", *map(slow, range(MOST_CONFIGURATIONS)))), ("Draw the map", {"view": "Levers"})],
+    ids=["curves", "map"],
+)
+def test_who_leaves_stops_what_they_started(server, label, address):
+    """If this fails, tabs that were closed keep the server busy."""
+    done, cpu_s = asyncio.run(leave_at_work(*server, label, **address))
+    assert done < 50, "there was not enough work to tell"
+    assert cpu_s < 1, "the server works on for nobody"

@@ -59,8 +59,8 @@ class Visitor:
         return [getattr(element, kind) for element in elements if element.WhichOneof("type") == kind]
 
     def widget(self, label: str) -> Widget:
-        """The widget of a label; the first, where several have it."""
-        found = next((widget for widget in self.widgets.values() if widget.label == label), None)
+        """The first widget whose label begins so."""
+        found = next((widget for widget in self.widgets.values() if widget.label.startswith(label)), None)
         if found is None:
             raise LookupError(f"no widget “{label}” among {[widget.label for widget in self.widgets.values()]}")
         return found
@@ -154,13 +154,20 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(url: str, **address: str) -> AsyncIterator[Visitor]:
-    """A visitor of the page at an address, whose first run has ended; who leaves by closing the tab."""
+async def arriving(url: str, **address: str) -> AsyncIterator[Visitor]:
+    """A visitor of the page at an address, whose first run has begun; who leaves by closing the tab."""
     stream = f"{url.replace('http', 'ws', 1)}/_stcore/stream"
     handshake = {"subprotocols": ["streamlit", "PLACEHOLDER_AUTH_TOKEN"], "origin": url}  # as of who is not logged in
     async with connect(stream, **handshake, max_size=None, compression=None) as socket:
         visitor = Visitor(socket, url, address)
         await visitor.ask()
+        yield visitor
+
+
+@asynccontextmanager
+async def visiting(url: str, **address: str) -> AsyncIterator[Visitor]:
+    """A visitor whose first run has ended."""
+    async with arriving(url, **address) as visitor:
         await visitor.settle()
         yield visitor
 
