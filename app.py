@@ -1222,6 +1222,8 @@ def reality_chart(names: list[str]) -> alt.LayerChart:
     return finished(alt.layer(gaps, dots), 26 * len(names) + 90)
 
 
+lasting = set(globals())  # all that callbacks need; what follows is of this run alone
+
 # The sidebar: what is run
 
 if "entries" not in state:
@@ -1981,9 +1983,8 @@ for key, entry in included.items():
     kept = slots[key] if entry.drawn is entry.applied else slot(entry.drawn) if entry.drawn else {}
     if "frame" in kept and not kept["frame"].empty:
         name = entry.valid.name
-        curves[name] = Curve(
-            name, entry.drawn, kept["frame"].assign(configuration=name), kept["facts"].assign(Configuration=name)
-        )
+        frame, words = kept["frame"].copy(), kept["facts"].copy()  # pandas keeps a note of every view with its frame
+        curves[name] = Curve(name, entry.drawn, frame.assign(configuration=name), words.assign(Configuration=name))
 
 notices = st.container()
 heading = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
@@ -2280,3 +2281,7 @@ if curves and tabs[STRATEGY].open:
 if tabs[REALITY].open:
     with tabs[REALITY]:
         reality_tab()
+
+# Streamlit keeps the callbacks of all widgets that a session ever drew, and with them the globals of their runs
+for name in globals().keys() - lasting:
+    del globals()[name]

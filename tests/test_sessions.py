@@ -1,15 +1,18 @@
 """Several visitors at once on one server: nobody sees what another typed, and who leaves stops what they started."""
 
 import asyncio
+import gc
 import random
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
 from itertools import permutations
 
+import pandas as pd
 import pytest
 from browser import APP, server_process
 from load import LABEL, PRESETS, Process, Record, edit, is_right
+from streamlit.testing.v1 import AppTest
 from wire import TABS, Visitor, arriving, visiting
 
 from model import Configuration, load_presets
@@ -147,3 +150,21 @@ def test_who_leaves_stops_what_they_started(server, label, address):
     done, cpu_s = asyncio.run(leave_at_work(*server, label, **address))
     assert done < 50, "there was not enough work to tell"
     assert cpu_s < 1, "the server works on for nobody"
+
+
+def frames() -> int:
+    """How many frames there are in this process, without garbage."""
+    gc.collect()
+    return sum(isinstance(each, pd.DataFrame) for each in gc.get_objects())
+
+
+def test_a_session_keeps_no_frames_of_its_earlier_runs():
+    """Streamlit keeps the callbacks of widgets that are long gone: if this fails, a session grows with every preset."""
+    app, titles = AppTest.from_file(APP, default_timeout=60).run(), list(PRESETS)[:2]
+    kept = []
+    for _ in range(4):
+        for title in titles:
+            app.selectbox(key="preset").set_value(title).run()
+            assert not app.exception
+        kept.append(frames())
+    assert kept[-1] <= kept[1], f"more and more frames: {kept}"
