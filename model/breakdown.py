@@ -1,9 +1,10 @@
 """Where the time of a step goes: parts that add up to the step, whatever overlaps (spec section 4)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from model.arrays import Floats
 from model.configuration import Assumptions, Configuration
 from model.gpu import MATMULS, block_bounds, matmul_bounds, matmul_flop, over_block
 from model.step import recomputation
@@ -65,10 +66,10 @@ def step_breakdown(configuration: Configuration, frame: "pd.DataFrame") -> "pd.D
     return pd.DataFrame(compute | waits, index=frame.index)
 
 
-def _compute_parts(configuration: Configuration, frame: "pd.DataFrame") -> dict[str, np.ndarray]:
+def _compute_parts(configuration: Configuration, frame: "pd.DataFrame") -> dict[str, Floats]:
     """What adds up to compute_s."""
     gpu = configuration.gpu
-    sizes = [size.to_numpy(dtype=float) for size in _shard(frame)]
+    sizes = [np.asarray(size, dtype=float) for size in _shard(frame)]
     columns = ("active_params", "batch_tokens", "n_gpus", "compute_s", "mfu", "step_s")
     active_params, batch_tokens, n_gpus, compute, mfu, step = (frame[name].to_numpy() for name in columns)
     layers, experts = frame["n_layers"] // frame["pp"], frame["sparsity"] // frame["ep"]
@@ -89,7 +90,7 @@ def _compute_parts(configuration: Configuration, frame: "pd.DataFrame") -> dict[
     }
 
 
-def _waits(assumptions: Assumptions, frame: "pd.DataFrame") -> dict[str, np.ndarray]:
+def _waits(assumptions: Assumptions, frame: "pd.DataFrame") -> dict[str, Floats]:
     """What the step takes beyond compute_s."""
     compute, tp, pp_ep, dp = (
         frame[name].to_numpy() for name in ("compute_s", "tp_comm_s", "pp_ep_comm_s", "dp_comm_s")
@@ -113,7 +114,7 @@ def _waits(assumptions: Assumptions, frame: "pd.DataFrame") -> dict[str, np.ndar
     }
 
 
-def matmul_table(configuration: Configuration, row: "pd.Series") -> "pd.DataFrame":
+def matmul_table(configuration: Configuration, row: "pd.Series[Any]") -> "pd.DataFrame":
     """The six matmuls that a GPU does for each of its layers and microbatches, and what bounds each.
 
     Parameters
@@ -166,7 +167,11 @@ def matmul_table(configuration: Configuration, row: "pd.Series") -> "pd.DataFram
     return table.assign(bound=slowest.mask(table["latency_s"] > levels.max(axis=1), LATENCY))
 
 
-def _shard(rows):
+@overload
+def _shard(rows: "pd.DataFrame") -> "tuple[pd.Series[int], pd.Series[int], pd.Series[int]]": ...
+@overload
+def _shard(rows: "pd.Series[Any]") -> tuple[int, int, int]: ...
+def _shard(rows: "pd.DataFrame | pd.Series[Any]") -> tuple[Any, Any, Any]:
     """A GPU's part of a weight matrix and of a microbatch: f, d and t of the spec, of a frame or of a row."""
     tokens = rows["batch_tokens"] // (rows["dp"] * rows["microbatches"] * rows["sparsity"])
     return rows["d_ff"] // rows["tp_ff"], rows["d_model"] // rows["tp_model"], tokens

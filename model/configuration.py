@@ -6,7 +6,7 @@ Every limit, unit and default of an input is stated here, once, in the field tha
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +22,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
 
 from model.characters import one_line
 
@@ -68,8 +70,13 @@ def field(
     `shown` is the unit that suits a screen, `section` the part of a form, and `chosen_by` the field that says which
     entry of a mapping counts. Where a law has no default for a field, `examples` holds the value to start from.
     """
-    extra = {"unit": unit, "shown": shown or unit, "section": section, "chosen_by": chosen_by}
+    extra: JsonDict = {"unit": unit, "shown": shown or unit, "section": section, "chosen_by": chosen_by}
     return Field(title=title, description=description, json_schema_extra=extra, **constraints)
+
+
+def noted(info: FieldInfo) -> dict[str, str]:
+    """What `field` notes of a field beside what pydantic knows: unit, shown, section and chosen_by."""
+    return cast("dict[str, str]", info.json_schema_extra)
 
 
 def as_tuple(value: Any) -> Any:
@@ -413,20 +420,21 @@ Network = Annotated[tuple[NetworkLevel, ...], BeforeValidator(as_tuple), Field(m
 
 
 def _check_sizes(network: tuple[NetworkLevel, ...]) -> tuple[NetworkLevel, ...]:
+    sizes = []
     for index, level in enumerate(network[:-1]):
         if level.size is None:
             raise ValueError(f"network.{index}.size is missing: every level but the outermost has a size")
+        sizes.append(level.size)
     if network[-1].size is not None:
         raise ValueError(
             f"network.{len(network) - 1}.size is {network[-1].size}, "
             "but the outermost level has no size: it joins the rest"
         )
-    usages = math.prod(level.size.bit_length() for level in network[:-1])
+    usages = math.prod(size.bit_length() for size in sizes)
     if usages > MOST_USAGES:
-        sizes = " × ".join(str(level.size) for level in network[:-1])
         raise ValueError(
-            f"the levels' sizes, {sizes}, give {usages} ways to share a level's units out, more than the {MOST_USAGES} "
-            "that are searched: make the largest smaller, or leave a level out"
+            f"the levels' sizes, {' × '.join(map(str, sizes))}, give {usages} ways to share a level's units out, more "
+            f"than the {MOST_USAGES} that are searched: make the largest smaller, or leave a level out"
         )
     return network
 
@@ -472,8 +480,8 @@ class Preset(Schema):
         names = [configuration.name for configuration in configurations]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            names = f"{', '.join(map(repr, repeated)):.80}"
-            raise ValueError(f"configurations must have different names, got {names} repeated")
+            quoted = f"{', '.join(map(repr, repeated)):.80}"
+            raise ValueError(f"configurations must have different names, got {quoted} repeated")
         return configurations
 
 

@@ -80,7 +80,7 @@ def _checked(entry: Entry, taken: Collection[str]) -> Entry:
     configuration, problems = _validated(Configuration, entry.draft)
     if one_line(entry.draft["name"]) in taken:
         problems = problems | {"name": NAME_TAKEN}
-    return replace(entry, valid=entry.valid if problems else configuration, problems=problems)
+    return replace(entry, valid=configuration if configuration and not problems else entry.valid, problems=problems)
 
 
 def _validated(schema: type[Validated], draft: Draft) -> tuple[Validated | None, dict[str, str]]:

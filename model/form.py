@@ -16,7 +16,16 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from model.characters import isolated
-from model.configuration import MOST_BANDWIDTH, MOST_LEVELS, Configuration, Gpu, NetworkLevel, Schema, infinite_if_huge
+from model.configuration import (
+    MOST_BANDWIDTH,
+    MOST_LEVELS,
+    Configuration,
+    Gpu,
+    NetworkLevel,
+    Schema,
+    infinite_if_huge,
+    noted,
+)
 from model.text import number, quantity_from, unit_factor
 
 Path = tuple[str | int, ...]
@@ -258,12 +267,12 @@ class _Place:
             path=self.path,
             location=self.location,
             kind=kind,
-            title=info.title,
-            description=info.description,
+            title=info.title or "",
+            description=info.description or "",
             section=self.section,
             group=self.group,
-            unit=info.json_schema_extra["shown"],
-            si=info.json_schema_extra["unit"],
+            unit=noted(info)["shown"],
+            si=noted(info)["unit"],
             guess=not {*self.guesses}.isdisjoint(_names_of_guess(self.path)),
             **more,
         )
@@ -271,7 +280,7 @@ class _Place:
 
 def _of_schema(schema: type[Schema], draft: Draft, place: _Place) -> Iterator[Input]:
     for name, info in schema.model_fields.items():
-        section = info.json_schema_extra["section"] or ("" if place.section else info.title)
+        section = noted(info)["section"] or ("" if place.section else info.title or "")
         yield from _of_field(info, draft, name, place.inside(name, section=section))
 
 
@@ -284,8 +293,8 @@ def _of_field(info: FieldInfo, draft: Draft, name: str, place: _Place) -> Iterat
         yield from _of_schema(plain, value, place)
     elif get_args(plain)[:1] == (NetworkLevel,):
         yield from _of_network(info, value, place)
-    elif info.json_schema_extra["chosen_by"]:
-        key = draft[info.json_schema_extra["chosen_by"]]
+    elif noted(info)["chosen_by"]:
+        key = draft[noted(info)["chosen_by"]]
         bounds = _bounds(_metadata(get_args(plain)[1]))
         yield place.inside(key).input("number", info, **bounds)
     elif name == "precision_bits":
@@ -381,7 +390,7 @@ def _with_rate(gpu: Draft, bits: int) -> dict[int, float]:
 def guessable(guesses: tuple[str, ...]) -> dict[str, str]:
     """Names of what can be a guess, and of what is called one, with titles."""
     figures = {
-        name: info.title
+        name: info.title or ""
         for name, info in Gpu.model_fields.items()
         if name in guesses or not (info.annotation is str or get_origin(info.annotation) is tuple)
     }

@@ -6,7 +6,9 @@ Every function takes and returns arrays that broadcast against each other.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from model.arrays import Booleans, Floats, Numbers
 from model.configuration import Gpu
 
 USABLE = 0.75  # share of registers and L2 that a kernel can fill with tiles
@@ -19,8 +21,8 @@ SHARED_BYTES_PER_CLOCK = 32 * 4  # banks × bytes, per SM
 class Tiles(NamedTuple):
     """Rows and columns of tiles that a weight matrix is cut into, not rounded."""
 
-    rows: np.ndarray
-    columns: np.ndarray
+    rows: Floats
+    columns: Floats
 
 
 class Tilings(NamedTuple):
@@ -35,19 +37,19 @@ class Tilings(NamedTuple):
 class MatmulBounds(NamedTuple):
     """Seconds that a matmul spends at each level if nothing else holds it up, to broadcast against each other."""
 
-    hbm_s: np.ndarray
-    l2_s: np.ndarray
-    shared_memory_s: np.ndarray
-    tensor_core_s: np.ndarray
+    hbm_s: Floats
+    l2_s: Floats
+    shared_memory_s: Floats
+    tensor_core_s: Floats
     latency_s: float
 
     @property
-    def memory_s(self) -> np.ndarray:
+    def memory_s(self) -> Floats:
         """The slowest level of the memory hierarchy."""
         return np.maximum(np.maximum(self.hbm_s, self.l2_s), self.shared_memory_s)
 
     @property
-    def time_s(self) -> np.ndarray:
+    def time_s(self) -> Floats:
         """The slowest of memory and tensor cores, which work at the same time, plus the latency of a kernel."""
         return np.maximum(self.memory_s, self.tensor_core_s) + self.latency_s
 
@@ -67,7 +69,7 @@ def shared_bandwidth(gpu: Gpu) -> float:
     return SHARED_BYTES_PER_CLOCK * gpu.sm_count * gpu.effective_utilization * gpu.max_clock_hz
 
 
-def tile(m, n, capacity: float, word_bytes: float) -> Tiles:
+def tile(m: Floats, n: Floats, capacity: float, word_bytes: float) -> Tiles:
     """Cut an m × n matrix into equal tiles of at most `capacity` bytes, as square as they can be."""
     count = np.ceil(m * n * word_bytes / capacity)
     words = m * n / count
@@ -75,12 +77,12 @@ def tile(m, n, capacity: float, word_bytes: float) -> Tiles:
     return Tiles(m / height, n / (words / height))
 
 
-def tilings(gpu: Gpu, d1, d2) -> Tilings:
+def tilings(gpu: Gpu, d1: Floats, d2: Floats) -> Tilings:
     """The tiles of a d1 × d2 weight matrix at each level."""
     register = register_bytes(gpu)
     sm = BLOCKS_PER_SM * register
     sm_tiles = tile(d1, d2, sm, gpu.word_bytes)
-    one = Tiles(np.float64(1), np.float64(1))
+    one = Tiles(np.ones(()), np.ones(()))
     return Tilings(
         hbm=tile(d1, d2, l2_capacity(gpu), gpu.word_bytes),
         sm=tile(d1, d2, sm * gpu.sm_count, gpu.word_bytes) if gpu.distributed_shared_memory else sm_tiles,
@@ -89,7 +91,15 @@ def tilings(gpu: Gpu, d1, d2) -> Tilings:
     )
 
 
-def io(d1, d2, b, weight_gradient, tiles: Tiles, weight_capacity: float, word_bytes: float):
+def io(
+    d1: Floats,
+    d2: Floats,
+    b: Floats,
+    weight_gradient: Booleans,
+    tiles: Tiles,
+    weight_capacity: float,
+    word_bytes: float,
+) -> Floats:
     """Bytes moved between two adjacent levels of memory (`inter` of the spec).
 
     `weight_capacity` is what the lower level holds in all: weights and their gradients that fit stay there.
@@ -102,7 +112,7 @@ def io(d1, d2, b, weight_gradient, tiles: Tiles, weight_capacity: float, word_by
     return activations + np.where(resident, 0, np.where(weight_gradient, 2 * weights, weights))
 
 
-def peer_io(d1, d2, b, weight_gradient, tiles: Tiles, word_bytes: float):
+def peer_io(d1: Floats, d2: Floats, b: Floats, weight_gradient: Booleans, tiles: Tiles, word_bytes: float) -> Floats:
     """Bytes moved between SMs through distributed shared memory (`peer` of the spec)."""
     left = d1 * b * word_bytes
     right = d2 * b * word_bytes
@@ -111,22 +121,23 @@ def peer_io(d1, d2, b, weight_gradient, tiles: Tiles, word_bytes: float):
     return np.where(tiles.rows > 1, tiles.rows * right, 0) + np.where(weight_gradient, gradient, forward)
 
 
-def matmul_flop(d1, d2, b):
+def matmul_flop(d1: Floats, d2: Floats, b: Floats) -> Floats:
     """FLOP that the tensor cores spend, padding included."""
     chunks = np.ceil(d1 / TENSOR_CORE) * np.ceil(d2 / TENSOR_CORE) * np.ceil(b / TENSOR_CORE)
     return 2 * TENSOR_CORE**3 * chunks
 
 
-def matmul_bounds(gpu: Gpu, d1, d2, b, weight_gradient) -> MatmulBounds:
+def matmul_bounds(gpu: Gpu, d1: ArrayLike, d2: ArrayLike, b: ArrayLike, weight_gradient: ArrayLike) -> MatmulBounds:
     """What bounds the time of multiplying d1 × d2 weights by b columns of activations: as `matmul_time`."""
     d1, d2, b = (np.asarray(size, dtype=float) for size in (d1, d2, b))
+    gradient = np.asarray(weight_gradient, dtype=bool)
     word = gpu.word_bytes
     sm_capacity = BLOCKS_PER_SM * register_bytes(gpu) * gpu.sm_count
     cut = tilings(gpu, d1, d2)
-    hbm = io(d1, d2, b, weight_gradient, cut.hbm, l2_capacity(gpu), word)
-    sm = io(d1, d2, b, weight_gradient, cut.sm, sm_capacity, word)
-    peer = peer_io(d1, d2, b, weight_gradient, cut.sm_peer, word)
-    reg = io(d1, d2, b, weight_gradient, cut.register, sm_capacity, word)
+    hbm = io(d1, d2, b, gradient, cut.hbm, l2_capacity(gpu), word)
+    sm = io(d1, d2, b, gradient, cut.sm, sm_capacity, word)
+    peer = peer_io(d1, d2, b, gradient, cut.sm_peer, word)
+    reg = io(d1, d2, b, gradient, cut.register, sm_capacity, word)
     return MatmulBounds(
         hbm_s=hbm / gpu.hbm_bandwidth,
         l2_s=(hbm + sm) / gpu.l2_bandwidth,
@@ -136,7 +147,7 @@ def matmul_bounds(gpu: Gpu, d1, d2, b, weight_gradient) -> MatmulBounds:
     )
 
 
-def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
+def matmul_time(gpu: Gpu, d1: ArrayLike, d2: ArrayLike, b: ArrayLike, weight_gradient: ArrayLike) -> Floats:
     """Time of multiplying d1 × d2 weights by b columns of activations.
 
     Parameters
@@ -169,7 +180,7 @@ def matmul_time(gpu: Gpu, d1, d2, b, weight_gradient):
     return matmul_bounds(gpu, d1, d2, b, weight_gradient).time_s
 
 
-def block_bounds(gpu: Gpu, f, d, t) -> MatmulBounds:
+def block_bounds(gpu: Gpu, f: Numbers, d: Numbers, t: Numbers) -> MatmulBounds:
     """What bounds a layer's matmuls of f × d weights on t tokens (spec section 4).
 
     Arrays of shape (2, 2, …) once broadcast: first the forward product, which the gradient of the activations takes as
@@ -180,18 +191,18 @@ def block_bounds(gpu: Gpu, f, d, t) -> MatmulBounds:
     return matmul_bounds(gpu, np.stack([f, d]), np.stack([d, f]), t, gradient)
 
 
-def over_block(seconds):
+def over_block(seconds: Floats) -> Floats:
     """Sum over a layer's six matmuls, forward and backward, of what `block_bounds` gives for each kind: seconds."""
-    forward, weight_gradient = seconds.sum(axis=1)
-    return 2 * forward + weight_gradient
+    by_kind: Floats = seconds.sum(axis=1)
+    return 2 * by_kind[0, ...] + by_kind[1, ...]
 
 
-def block_time(gpu: Gpu, f, d, t):
+def block_time(gpu: Gpu, f: Numbers, d: Numbers, t: Numbers) -> Floats:
     """Time of a layer's six matmuls, forward and backward, of f × d weights on t tokens: seconds (spec section 4)."""
     return over_block(block_bounds(gpu, f, d, t).time_s)
 
 
-def block_time_floor(gpu: Gpu, weights, t, activations=None):
+def block_time_floor(gpu: Gpu, weights: Numbers, t: Numbers, activations: Numbers | None = None) -> Floats:
     """A lower bound of `block_time` that knows only how many weights each matmul has: seconds.
 
     The arithmetic, the weights not padded; in HBM and L2, each weight read once, its gradient once more, and the

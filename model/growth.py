@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from model.arrays import Floats, Numbers
 from model.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -13,11 +15,13 @@ if TYPE_CHECKING:
 class Years(NamedTuple):
     """The years between which a limit is reached, with fractions: 2024.5 is the middle of 2024."""
 
-    earliest: np.ndarray
-    latest: np.ndarray
+    earliest: Floats
+    latest: Floats
 
 
-def years_reached(training_flop, start_flop, start_year, slow_growth, fast_growth) -> Years:
+def years_reached(
+    training_flop: ArrayLike, start_flop: Numbers, start_year: Numbers, slow_growth: Numbers, fast_growth: Numbers
+) -> Years:
     """When the largest training run takes so many FLOP, at two rates of growth.
 
     Parameters
@@ -88,7 +92,9 @@ def limits_reached(
     return pd.concat([rows(*limit) for limit in LIMITS.items()], ignore_index=True)
 
 
-def largest_runs(years, start_flop: float, start_year: float, slow_growth: float, fast_growth: float) -> "pd.DataFrame":
+def largest_runs(
+    years: ArrayLike, start_flop: float, start_year: float, slow_growth: float, fast_growth: float
+) -> "pd.DataFrame":
     """The largest training runs of years, between slow and fast growth.
 
     Parameters

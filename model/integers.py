@@ -5,17 +5,19 @@ from functools import lru_cache
 
 import numpy as np
 
+from model.arrays import Floats, Integers
+
 MAX_EXPONENT = 62  # of a degree: clusters stay below 2^63 GPUs
 POWERS_OF_TWO = 2.0 ** np.arange(MAX_EXPONENT + 1)
 
 
-def twos(n) -> np.ndarray:
+def twos(n: Integers) -> Integers:
     """How often 2 divides each positive integer of an array."""
-    lowest_bit = n & -n
-    return np.log2(lowest_bit).astype(np.int64)
+    count: Integers = np.log2(n & -n).astype(np.int64)
+    return count
 
 
-def odd_part(n) -> np.ndarray:
+def odd_part(n: Integers) -> Integers:
     """What is left of each positive integer of an array without its twos."""
     return n // (n & -n)
 
@@ -48,7 +50,7 @@ def _least_factor(n: int, start: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def first_divisors(odd: int, count: int, max_twos: int, max_floor: int) -> np.ndarray:
+def first_divisors(odd: int, count: int, max_twos: int, max_floor: int) -> Floats:
     """The least divisors of odd · 2^v that are at least 2^p, for every v <= max_twos and p <= max_floor.
 
     Returns

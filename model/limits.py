@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from model.arrays import Floats, Numbers
 from model.configuration import FLOP_REFERENCE, Gpu, Hardware, NetworkLevel
 
 if TYPE_CHECKING:
@@ -89,7 +91,13 @@ def training_limits(frame: "pd.DataFrame", threshold: float = 0.8) -> "pd.DataFr
     )
 
 
-def latency_wall(training_s, batch_tokens, n_layers, latency_s, tokens_per_parameter=20):
+def latency_wall(
+    training_s: ArrayLike,
+    batch_tokens: Numbers,
+    n_layers: ArrayLike,
+    latency_s: Numbers,
+    tokens_per_parameter: Numbers = 20,
+) -> tuple[Floats, Floats]:
     """The largest model whose steps can follow each other in time, if every matmul waits for one latency.
 
     Parameters
@@ -145,7 +153,7 @@ def node_rates(gpu: Gpu, network: tuple[NetworkLevel, ...]) -> NodeRates:
     return NodeRates(mac_per_s, 4 * mac_per_s / (3 * net_words_per_s), mac_per_s / mem_words_per_s)
 
 
-def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_difference):
+def critical_compute(gpu: Gpu, network: tuple[NetworkLevel, ...], exponent_difference: ArrayLike) -> Floats:
     """Training FLOP at which a node runs out of bandwidth, however the run is parallelised, in closed form.
 
     Parameters
@@ -205,7 +213,7 @@ def kernel_and_network_s(gpu: Gpu, network: tuple[NetworkLevel, ...]) -> float:
     return gpu.matmul_latency_s + 2 * sum(level.latency_s for level in network)
 
 
-def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
+def latency_limit(exponent_difference: ArrayLike, latency_s: float = KERNEL_AND_NETWORK_S) -> Floats:
     """Training FLOP that latency alone allows in three months, in closed form (same source as `critical_compute`).
 
     Parameters
@@ -226,7 +234,7 @@ def latency_limit(exponent_difference, latency_s: float = KERNEL_AND_NETWORK_S):
 
 
 def critical_compute_curves(
-    hardware: Mapping[str, Hardware], exponent_differences, latency_s: float = KERNEL_AND_NETWORK_S
+    hardware: Mapping[str, Hardware], exponent_differences: ArrayLike, latency_s: float = KERNEL_AND_NETWORK_S
 ) -> "pd.DataFrame":
     """The closed forms against α, one curve after the other: where each hardware, and where latency, stops growth.
 
@@ -265,7 +273,7 @@ def critical_compute_curves(
     )
 
 
-def _batch_over_depth(exponent_difference):
+def _batch_over_depth(exponent_difference: ArrayLike) -> tuple[Floats, Floats]:
     """α, and tokens per step over layers at one FLOP if their ratio grows as FLOP^α (F of the spec)."""
     alpha = np.asarray(exponent_difference, dtype=float)
     if np.any(alpha >= 0.5):

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from model.arrays import Numbers
 from model.configuration import Configuration, Gpu
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 UNKNOWN = float("nan")
 
 
-def capital_cost_usd(gpu: Gpu, n_gpus):
+def capital_cost_usd(gpu: Gpu, n_gpus: Numbers) -> Numbers:
     """Price of the GPUs alone, without network, buildings and power.
 
     Parameters
@@ -33,7 +34,7 @@ def capital_cost_usd(gpu: Gpu, n_gpus):
     return n_gpus * (UNKNOWN if gpu.price_usd is None else gpu.price_usd)
 
 
-def cluster_power_w(gpu: Gpu, n_gpus):
+def cluster_power_w(gpu: Gpu, n_gpus: Numbers) -> Numbers:
     """Power of the GPUs alone, each at its board power, without servers, network and cooling.
 
     Board power is the most that a GPU takes for long; one that waits takes less, so the average is below this.
@@ -86,11 +87,13 @@ def cluster_costs(configuration: Configuration, frame: "pd.DataFrame") -> "pd.Da
     """
     import pandas as pd
 
-    power_w = cluster_power_w(configuration.gpu, frame["n_gpus"])
+    n_gpus, training_s = (frame[name].to_numpy() for name in ("n_gpus", "training_s"))
+    power_w = cluster_power_w(configuration.gpu, n_gpus)
     return pd.DataFrame(
         {
-            "capital_cost_usd": capital_cost_usd(configuration.gpu, frame["n_gpus"]),
+            "capital_cost_usd": capital_cost_usd(configuration.gpu, n_gpus),
             "power_w": power_w,
-            "energy_j": power_w * frame["training_s"],
-        }
+            "energy_j": power_w * training_s,
+        },
+        index=frame.index,
     )

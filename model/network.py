@@ -5,11 +5,20 @@ Bandwidths count reads and writes together, so a byte that is sent occupies two 
 
 from functools import lru_cache
 
+from model.arrays import Numbers
 from model.configuration import NetworkLevel
 from model.integers import divisors
 
 
-def all_reduce(level: NetworkLevel, participants, words, sequential, parallel, n_gpus, word_bytes: float):
+def all_reduce(
+    level: NetworkLevel,
+    participants: Numbers,
+    words: Numbers,
+    sequential: Numbers,
+    parallel: Numbers,
+    n_gpus: Numbers,
+    word_bytes: float,
+) -> tuple[Numbers, Numbers]:
     """Bandwidth time and latency time (s) of ring all-reduces at one level.
 
     `sequential` of them one after the other, `parallel` at once, of `words` words each, spread over `n_gpus`.
@@ -18,7 +27,9 @@ def all_reduce(level: NetworkLevel, participants, words, sequential, parallel, n
     return sent / (n_gpus * level.bandwidth / 2), 2 * sequential * level.latency_s * (participants > 1)
 
 
-def point_to_point(level: NetworkLevel, words, sequential, parallel, n_gpus, word_bytes: float):
+def point_to_point(
+    level: NetworkLevel, words: Numbers, sequential: Numbers, parallel: Numbers, n_gpus: Numbers, word_bytes: float
+) -> tuple[Numbers, Numbers]:
     """Bandwidth time and latency time (s) of messages at one level."""
     sent = words * sequential * parallel * word_bytes
     return sent / (n_gpus * level.bandwidth / 2), sequential * level.latency_s

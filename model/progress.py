@@ -3,6 +3,9 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
+
+Part = TypeVar("Part")
 
 
 class TooMuchWork(ValueError):
@@ -56,7 +59,7 @@ class Progress:
         yield
         self._done, self._end = self._end, end
 
-    def each(self, parts: Sequence, sizes: Sequence[float] | None = None) -> Iterator:
+    def each(self, parts: Sequence[Part], sizes: Sequence[float] | None = None) -> Iterator[Part]:
         """The parts of the work under way, one after the other; of one size, if not given."""
         if self.listener is None:  # nobody asks, and the many small parts of a short search would cost a percent
             yield from parts

@@ -130,8 +130,7 @@ def model_shape(run: PublishedRun) -> Shape:
 def run_configuration(run: PublishedRun) -> Configuration:
     """The run's hardware, activations recomputed or not, and all communication hidden that can be."""
     hardware = load_hardware()[run.gpu]
-    activations = "recomputed" if run.recomputation == "full" else "ignored"
-    assumptions = Assumptions(activations=activations, overlap_dp=True)
+    assumptions = Assumptions(activations="recomputed" if run.recomputation == "full" else "ignored", overlap_dp=True)
     return Configuration(name=run.name, gpu=hardware.gpu, network=hardware.network, assumptions=assumptions)
 
 
@@ -170,7 +169,7 @@ def _over_levels(network: Sequence[NetworkLevel], *degrees: int) -> np.ndarray:
 def _checked(run: PublishedRun) -> "pd.DataFrame":
     configuration = run_configuration(run)
     shapes, strategies = given_shape(configuration, model_shape(run)), run_strategies(run, configuration.network)
-    fastest = strategies.take([step_times(configuration, shapes, strategies).time.argmin()])
+    fastest = strategies.take(np.array([step_times(configuration, shapes, strategies).time.argmin()]))
     best = as_frame(configuration, shapes, fastest, step_times(configuration, shapes, fastest))
     parts = step_breakdown(configuration, best)
     ideal_s = run.model_flop / (run.n_gpus * configuration.gpu.max_flop_per_s)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.arrays import Booleans, Floats, Integers, Numbers
 from model.columns import Columns
 from model.configuration import (
     FLOP_REFERENCE,
@@ -24,38 +25,38 @@ FRIENDLY = np.unique(np.array([m << i for m in (1, 3, 5, 7, 9) for i in range(60
 class Shapes(Columns):
     """Models and their training, one per element of each array."""
 
-    d_model: np.ndarray
-    d_ff: np.ndarray
-    n_layers: np.ndarray
-    sparsity: np.ndarray
-    params: np.ndarray
-    active_params: np.ndarray
-    dataset_tokens: np.ndarray
-    training_flop: np.ndarray
-    batch_tokens: np.ndarray
+    d_model: Integers
+    d_ff: Integers
+    n_layers: Integers
+    sparsity: Integers
+    params: Floats
+    active_params: Floats
+    dataset_tokens: Floats
+    training_flop: Floats
+    batch_tokens: Integers
 
     @property
-    def steps(self) -> np.ndarray:
+    def steps(self) -> Floats:
         """Gradient steps of the run."""
         return self.dataset_tokens / self.batch_tokens
 
 
-def round_friendly(x) -> np.ndarray:
+def round_friendly(x: Floats) -> Integers:
     """The nearest of m · 2^i, m in {1, 3, 5, 7, 9}; the smaller one at a tie (round_R of the spec)."""
     above = np.clip(np.searchsorted(FRIENDLY, x), 1, len(FRIENDLY) - 1)
     low, high = FRIENDLY[above - 1], FRIENDLY[above]
     return np.where(x - low <= high - x, low, high)
 
 
-def widths(sweep: Sweep) -> np.ndarray:
+def widths(sweep: Sweep) -> Integers:
     """The sweep's d_model, ascending: multiples with at most four significant bits within its ends."""
     odd = np.arange(1, 2**SIGNIFICANT_BITS, 2)
-    grid = np.unique(odd[:, None] << np.arange(sweep.d_model_max.bit_length()))
-    inside = (grid >= sweep.d_model_min) & (grid <= sweep.d_model_max) & (grid % sweep.d_model_multiple == 0)
+    grid: Integers = np.unique(odd[:, None] << np.arange(sweep.d_model_max.bit_length()))
+    inside: Booleans = (grid >= sweep.d_model_min) & (grid <= sweep.d_model_max) & (grid % sweep.d_model_multiple == 0)
     return grid[inside]
 
 
-def layers(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
+def layers(laws: ScalingLaws, d_model: Integers, d_ff: Integers) -> Integers:
     """Number of layers."""
     multiplier = laws.depth_multiplier
     match laws.depth.law:
@@ -64,10 +65,10 @@ def layers(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
         case "power":
             return round_friendly(multiplier * (laws.depth.coefficient * (d_model * d_ff) ** laws.depth.exponent))
         case "fixed":
-            return np.full(len(d_model), max(1, round(multiplier * laws.depth.n_layers)))
+            return np.full(len(d_model), max(1, round(multiplier * laws.depth.n_layers)), dtype=np.int64)
 
 
-def experts(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
+def experts(laws: ScalingLaws, d_model: Integers, d_ff: Integers) -> Integers:
     """Experts per block, E."""
     match laws.sparsity.law:
         case "dense":
@@ -75,10 +76,10 @@ def experts(laws: ScalingLaws, d_model, d_ff) -> np.ndarray:
         case "linear-width":
             return round_friendly(8 * (d_model * d_ff / (4 * GPT3_WIDTH**2)) ** 0.5)
         case "fixed":
-            return np.full(len(d_model), laws.sparsity.factor)
+            return np.full(len(d_model), laws.sparsity.factor, dtype=np.int64)
 
 
-def dataset(laws: ScalingLaws, params) -> np.ndarray:
+def dataset(laws: ScalingLaws, params: Floats) -> Floats:
     """Tokens trained on, D."""
     match laws.dataset.law:
         case "chinchilla":
@@ -87,9 +88,10 @@ def dataset(laws: ScalingLaws, params) -> np.ndarray:
             return laws.dataset.coefficient * params**laws.dataset.exponent
 
 
-def batch(laws: ScalingLaws, sparsity, training_flop, dataset_tokens) -> np.ndarray:
+def batch(laws: ScalingLaws, sparsity: Integers, training_flop: Floats, dataset_tokens: Floats) -> Integers:
     """Tokens per gradient step, B: a friendly number of sequences for each expert."""
     root = sparsity**0.5
+    tokens: Numbers
     match laws.batch.law:
         case "default":
             tokens = root * (training_flop / FLOP_REFERENCE) ** (1 / 6) * TOKENS_DEFAULT
@@ -104,7 +106,8 @@ def batch(laws: ScalingLaws, sparsity, training_flop, dataset_tokens) -> np.ndar
             tokens = root * growth * laws.batch.tokens_at_reference
     tokens = laws.batch_multiplier * tokens
     sequences = sparsity * round_friendly(tokens / laws.sequence_length / sparsity).astype(float)
-    return np.minimum(sequences * laws.sequence_length, 2.0**62).astype(np.int64)
+    batch_tokens: Integers = np.minimum(sequences * laws.sequence_length, 2.0**62).astype(np.int64)
+    return batch_tokens
 
 
 def sweep_shapes(configuration: Configuration) -> Shapes:
@@ -145,8 +148,9 @@ def shape_by_laws(
 
 def given_shape(configuration: Configuration, shape: Shape) -> Shapes:
     """One model of given sizes, trained on the configuration's dataset law."""
-    sizes = (np.array([size]) for size in (shape.d_model, shape.d_ff, shape.n_layers, shape.sparsity))
-    return _complete(configuration.scaling, *sizes, batch_tokens=np.array([shape.batch_tokens]))
+    sizes = (shape.d_model, shape.d_ff, shape.n_layers, shape.sparsity, shape.batch_tokens)
+    d_model, d_ff, n_layers, sparsity, batch_tokens = (np.array([size]) for size in sizes)
+    return _complete(configuration.scaling, d_model, d_ff, n_layers, sparsity, batch_tokens)
 
 
 def _check_range(laws: ScalingLaws, shapes: Shapes) -> None:
@@ -162,7 +166,14 @@ def _check_range(laws: ScalingLaws, shapes: Shapes) -> None:
             )
 
 
-def _complete(laws: ScalingLaws, d_model, d_ff, n_layers, sparsity, batch_tokens=None) -> Shapes:
+def _complete(
+    laws: ScalingLaws,
+    d_model: Integers,
+    d_ff: Integers,
+    n_layers: Integers,
+    sparsity: Integers,
+    batch_tokens: Integers | None = None,
+) -> Shapes:
     active_params = 2.0 * d_model * d_ff * n_layers
     params = active_params * sparsity
     dataset_tokens = dataset(laws, params)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from model.arrays import ZERO, Array, Booleans, Floats, Numbers
 from model.columns import Columns
 from model.configuration import Assumptions, Configuration
 from model.gpu import block_time
@@ -19,44 +20,46 @@ RECOMPUTED_COMM = 3 / 2
 class Strategies(Columns):
     """Strategies: degrees (cases, network levels), innermost level first, and schedule (cases)."""
 
-    dp: np.ndarray
-    tp_model: np.ndarray
-    tp_ff: np.ndarray
-    pp: np.ndarray
-    ep: np.ndarray
-    microbatches: np.ndarray
-    interleaving: np.ndarray
-    zero_bubble: np.ndarray
+    dp: Floats
+    tp_model: Floats
+    tp_ff: Floats
+    pp: Floats
+    ep: Floats
+    microbatches: Floats
+    interleaving: Floats
+    zero_bubble: Booleans
 
     @classmethod
     def none(cls, levels: int) -> "Strategies":
         """No case, on a network of so many levels."""
-        return cls(*(np.empty((0, levels)) for _ in range(5)), *np.empty((2, 0)), np.empty(0, dtype=bool))
+        degree, each = np.empty((0, levels)), np.empty(0)
+        return cls(degree, degree, degree, degree, degree, each, each, np.empty(0, dtype=bool))
 
     @property
-    def n_gpus(self) -> np.ndarray:
+    def n_gpus(self) -> Floats:
         """GPUs that each occupies."""
         degrees = (self.dp, self.tp_model, self.tp_ff, self.pp, self.ep)
-        return np.prod([degree.prod(axis=-1) for degree in degrees], axis=0)
+        n_gpus: Floats = np.prod([degree.prod(axis=-1) for degree in degrees], axis=0)
+        return n_gpus
 
 
 @dataclass(frozen=True)
 class Steps(Columns):
     """The parts of steps, in s (spec section 4's names), before any overlap."""
 
-    ideal_compute: np.ndarray
-    compute: np.ndarray
-    tp_comm: np.ndarray
-    pp_ep_comm: np.ndarray
-    dp_comm: np.ndarray
-    tp_latency: np.ndarray
-    pp_ep_latency: np.ndarray
-    dp_latency: np.ndarray
-    bubble: np.ndarray
-    time: np.ndarray
+    ideal_compute: Floats
+    compute: Floats
+    tp_comm: Floats
+    pp_ep_comm: Floats
+    dp_comm: Floats
+    tp_latency: Floats
+    pp_ep_latency: Floats
+    dp_latency: Floats
+    bubble: Floats
+    time: Floats
 
     @property
-    def mfu(self) -> np.ndarray:
+    def mfu(self) -> Floats:
         """Model FLOP utilization."""
         return self.ideal_compute / self.time
 
@@ -71,13 +74,21 @@ def recomputation(assumptions: Assumptions) -> tuple[float, float]:
     return (RECOMPUTED_COMPUTE, RECOMPUTED_COMM) if assumptions.activations == "recomputed" else (1.0, 1.0)
 
 
-def bubble(stages, microbatches, interleaving):
+def bubble(stages: Floats, microbatches: Floats, interleaving: Floats) -> Floats:
     """Share of a 1F1B pipeline's time in which a stage has nothing to do."""
     waiting = (interleaving - 1) * np.maximum(0, stages - microbatches)
     return (waiting + stages - 1) / (waiting + stages - 1 + interleaving * microbatches)
 
 
-def pipeline_time(assumptions: Assumptions, zero_bubble, bubble, compute, tp_comm, pp_ep_comm, latency):
+def pipeline_time(
+    assumptions: Assumptions,
+    zero_bubble: bool | Booleans,
+    bubble: Numbers,
+    compute: Floats,
+    tp_comm: Numbers,
+    pp_ep_comm: Numbers,
+    latency: Numbers,
+) -> Floats:
     """Time of a batch's forward and backward passes, before gradients are reduced, in s."""
     overlapped = (pp_ep_comm if assumptions.overlap_pp else 0) + (tp_comm if assumptions.overlap_tp else 0)
     exposed = (0 if assumptions.overlap_pp else pp_ep_comm) + (0 if assumptions.overlap_tp else tp_comm)
@@ -90,21 +101,30 @@ def pipeline_time(assumptions: Assumptions, zero_bubble, bubble, compute, tp_com
     return np.where(zero_bubble, np.maximum(busy, latency) + exposed, one_f_one_b)
 
 
-def batch_time(assumptions: Assumptions, pipeline, dp_comm, dp_latency):
+def batch_time(assumptions: Assumptions, pipeline: Floats, dp_comm: Floats, dp_latency: Floats) -> Floats:
     """Time of one step, in s."""
     return (np.maximum(pipeline, dp_comm) if assumptions.overlap_dp else pipeline + dp_comm) + dp_latency
 
 
-def memory_bytes(params, dp, word_bytes: float):
+def memory_bytes(params: Floats, dp: Floats, word_bytes: float) -> Floats:
     """Bytes of parameters and optimiser state on the whole cluster: 4 words per parameter are sharded over DP."""
     return params * word_bytes * dp + 4 * params * word_bytes
 
 
-def activation_bytes(assumptions: Assumptions, shapes: Shapes, dp, pp, tokens, zero_bubble, word_bytes: float):
+def activation_bytes(
+    assumptions: Assumptions,
+    shapes: Shapes,
+    dp: Floats,
+    pp: Floats,
+    tokens: Floats,
+    zero_bubble: bool | Booleans,
+    word_bytes: float,
+) -> Floats:
     """Bytes of live activations on the whole cluster, with `tokens` to an expert's microbatch."""
     if assumptions.activations == "ignored":
-        return np.float64(0)
+        return ZERO
     live = np.where(zero_bubble, 2 * pp - 1, pp)
+    per_token: Array
     if assumptions.activations == "recomputed":
         per_token = shapes.d_model * pp
     else:

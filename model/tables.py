@@ -1,6 +1,6 @@
 """Results as tables for people: numbers in words, a column or a row for each thing that a reader looks up."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def _strategy(configuration: Configuration, row: "pd.Series") -> dict[str, str]:
     }
 
 
-def _used(degrees: Mapping[str, int]) -> str:
+def _used(degrees: Mapping[Hashable, int]) -> str:
     """The degrees that are more than one, in words."""
     return " · ".join(f"{kind} {degree:,}" for kind, degree in degrees.items() if degree > 1) or "one GPU"
 
@@ -215,7 +215,7 @@ def reached_in_words(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.Dat
     import pandas as pd
 
     years = years_of(limits, reached)
-    columns = {"Configuration": limits["configuration"]}
+    columns: dict[str, pd.Series[str] | list[str]] = {"Configuration": limits["configuration"]}
     for title in LIMITS:
         columns |= {title: limits[title], f"{title} in": list(years[reached["limit"] == title])}
     return pd.DataFrame(columns)
@@ -232,8 +232,8 @@ def years_of(limits: "pd.DataFrame", reached: "pd.DataFrame") -> "pd.Series":
     """The years of each row of `limits_reached`: "2027–2028", "2022 or before" where a limit is a bound."""
     import pandas as pd
 
-    years = [years_in_words(*each) for each in zip(reached["earliest"], reached["latest"], strict=True)]
-    years = pd.Series(years, index=reached.index)
+    in_words = [years_in_words(*each) for each in zip(reached["earliest"], reached["latest"], strict=True)]
+    years = pd.Series(in_words, index=reached.index)
     bound = reached["limit"].map(dict(zip(LIMITS, (" or before", " or later"), strict=True)))
     marked = years + bound.mask(limits_are_known(limits) | years.str.contains("before|after|later"), "")
     return marked.mask(reached["training_flop"].isna(), MISSING)

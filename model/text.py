@@ -44,7 +44,7 @@ _TIMES = (
 )
 
 
-def _out_of_scale(x) -> str | None:
+def _out_of_scale(x: float) -> str | None:
     """How a value without digits reads: missing, infinite or zero."""
     if isna(x):
         return MISSING
@@ -53,12 +53,12 @@ def _out_of_scale(x) -> str | None:
     return "0" if x == 0 else None
 
 
-def _rounded(x, digits: int = 3) -> float:
+def _rounded(x: float, digits: int = 3) -> float:
     """x to significant digits."""
     return float(f"{x:.{digits - 1}e}")
 
 
-def scientific(x, digits: int = 2) -> str:
+def scientific(x: float, digits: int = 2) -> str:
     """2.048e28 → 2.0 × 10²⁸, to significant digits."""
     if special := _out_of_scale(x):
         return special
@@ -66,12 +66,12 @@ def scientific(x, digits: int = 2) -> str:
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
-def flop(x, digits: int = 2) -> str:
+def flop(x: float, digits: int = 2) -> str:
     """2.048e28 → 2.0 × 10²⁸ FLOP."""
     return MISSING if isna(x) else f"{scientific(x, digits)} FLOP"
 
 
-def amount(x) -> str:
+def amount(x: float) -> str:
     """A count: 16777216 → 16.8 million, 8192 → 8,192."""
     if special := _out_of_scale(x):
         return special
@@ -84,17 +84,17 @@ def amount(x) -> str:
     return f"{rounded / size:g} {name}"
 
 
-def dollars(x) -> str:
+def dollars(x: float) -> str:
     """A sum of money: 5.03e9 → $5.03 billion."""
     return MISSING if isna(x) else f"${amount(x)}"
 
 
-def percent(share, decimals: int = 0) -> str:
+def percent(share: float, decimals: int = 0) -> str:
     """0.6989 → 70%."""
     return MISSING if isna(share) else f"{100 * share:.{decimals}f}%"
 
 
-def quantity(x, unit: str, digits: int = 3) -> str:
+def quantity(x: float, unit: str, digits: int = 3) -> str:
     """9e11 of B/s → 900 GB/s, to significant digits."""
     special = _out_of_scale(x)
     if special == MISSING:
@@ -106,7 +106,7 @@ def quantity(x, unit: str, digits: int = 3) -> str:
     return f"{rounded / size:,.{max(digits, 6)}g} {prefix}{unit}"
 
 
-def duration(seconds) -> str:
+def duration(seconds: float) -> str:
     """7.9e6 → 3.01 months, 4.5e-6 → 4.5 µs, to three significant digits."""
     special = _out_of_scale(seconds)
     if special:
@@ -117,7 +117,7 @@ def duration(seconds) -> str:
     return f"{count} {name.removesuffix('s') if count == '1' and len(name) > 2 else name}"
 
 
-def degrees_in_words(dp, tp_model, tp_ff, pp, ep) -> str:
+def degrees_in_words(dp: float, tp_model: float, tp_ff: float, pp: float, ep: float) -> str:
     """256-way data, 512-way tensor (16 of d_model, 32 of d_ff) and 64-way pipeline parallelism."""
     named = {"data": dp, "tensor": tp_model * tp_ff, "pipeline": pp, "expert": ep}
     words = [f"{degree:,.0f}-way {name}" for name, degree in named.items() if degree > 1]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from model.characters import isolated
@@ -185,7 +186,9 @@ def degrees_on_level(frame: "pd.DataFrame", index: int) -> "pd.DataFrame":
     """DP, TP, PP and EP of each row of `simulate` on one network level, counted from the innermost."""
     import pandas as pd
 
-    over = {column: frame[f"{column}_levels"].str[index] for column in ("dp", "tp_model", "tp_ff", "pp", "ep")}
+    over = {
+        column: frame[f"{column}_levels"].map(itemgetter(index)) for column in ("dp", "tp_model", "tp_ff", "pp", "ep")
+    }
     return pd.DataFrame({"DP": over["dp"], "TP": over["tp_model"] * over["tp_ff"], "PP": over["pp"], "EP": over["ep"]})
 
 
@@ -247,7 +250,7 @@ def bottleneck(parts: "pd.Series") -> str:
     first = f"{percent(arithmetic)} of the step is arithmetic"
     if len(others) and others.iloc[0] > arithmetic:
         (largest, share), others = next(others.items()), others.iloc[1:]
-        name = _IN_A_SENTENCE[largest]
+        name = _IN_A_SENTENCE[str(largest)]
         compared = "as much as" if percent(share) == percent(arithmetic) else "more than"
         first = f"{name[0].upper()}{name[1:]} takes {percent(share)} of the step, {compared} the arithmetic, "
         first += percent(arithmetic)

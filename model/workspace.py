@@ -258,7 +258,7 @@ def _current(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    return [{column: _json_value(value) for column, value in row.items()} for row in frame.to_dict("records")]
+    return [{str(column): _json_value(value) for column, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _json_value(value: Any) -> Any:

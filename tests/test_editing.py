@@ -1,7 +1,6 @@
 """Whatever is typed in whatever order, what was last valid stays, nothing is lost, and complaints have a place."""
 
 import copy
-import doctest
 from itertools import count
 
 import numpy as np
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from test_form import by_location
 from test_oracle import examples
 
-from model import Configuration, editing, load_hardware, load_presets, simulate
+from model import Configuration, load_hardware, load_presets, simulate
 from model.editing import (
     Asked,
     Entries,
@@ -411,8 +410,3 @@ def test_whatever_is_answered_in_whatever_order_every_question_is_a_valid_one(st
                 assert getattr(asked.valid, question) == schema.annotation.model_validate(asked.draft[question])
         assert set(asked.problems) <= {item.location for item in QUESTION_ITEMS}
         assert not [words for words in asked.problems.values() if "Input" in words or "String" in words]
-
-
-def test_examples_in_the_docstrings_are_true():
-    failed, attempted = doctest.testmod(editing)
-    assert attempted and not failed

@@ -553,10 +553,3 @@ class TestQuestions:
         }
         activations = by_location(draft_of())["assumptions.activations"].options
         assert list(activations.values()) == ["Ignored", "Recomputed", "Stored"]
-
-
-def test_examples_in_the_docstrings_are_true():
-    import doctest
-
-    results = doctest.testmod(form)
-    assert results.attempted and not results.failed

@@ -1,6 +1,5 @@
 """The shipped data against the specification's own table, and how preset files are read."""
 
-import doctest
 import json
 import math
 import subprocess
@@ -594,8 +593,3 @@ class TestLoading:
         root = Path(__file__).parents[1]
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
         assert run.stdout.strip() == "set()", "importing the library became as slow as importing pandas"
-
-    def test_examples_in_the_docstrings_are_true(self):
-        failed, attempted = doctest.testmod(presets)
-        assert attempted >= 7, "the docstrings lost their examples"
-        assert failed == 0, "an example in a docstring does not give what it says"

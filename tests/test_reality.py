@@ -1,11 +1,9 @@
 """The model beside published runs: no run beats it, and each number of the comparison is what it is said to be."""
 
-import doctest
-
 import pandas as pd
 import pytest
 
-from model import Strategy, evaluate, load_hardware, reality
+from model import Strategy, evaluate, load_hardware
 from model.configuration import Pins
 from model.integers import divisors
 from model.pinned import fastest_strategy
@@ -241,8 +239,3 @@ def test_progress_grows_to_one_and_can_stop_the_work():
 
     with pytest.raises(InterruptedError):
         reality_check([SMALLEST], progress=stop)
-
-
-def test_examples_in_the_docstrings_are_true():
-    failed, attempted = doctest.testmod(reality)
-    assert attempted and not failed

@@ -1,7 +1,6 @@
 """A workspace survives its file and its link to the bit, and whatever else is opened is refused in one sentence."""
 
 import contextlib
-import doctest
 import json
 import math
 import random
@@ -815,9 +814,3 @@ class TestRefusedLink:
             refusal(from_edits, "1." + "A" * 100_000, None)
             == "This link is longer than the 100000 characters that are read"
         )
-
-
-def test_examples_in_the_docstrings_are_true():
-    failed, attempted = doctest.testmod(workspace)
-    assert attempted >= 8, "the docstrings lost their examples"
-    assert failed == 0, "an example in a docstring does not give what it says"
