@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from model.arrays import Booleans, Integers
 from model.configuration import Configuration
 from model.gpu import MATMULS
 from model.progress import Progress
@@ -18,9 +19,7 @@ ROUND = 0.75  # share of the work that is left which a round is taken to be
 LOOKING = 0.1  # share of a round that finding out where to search is taken to be
 
 
-def smallest_clusters(
-    configuration: Configuration, shapes: Shapes, progress: Progress
-) -> tuple[np.ndarray, Strategies]:
+def smallest_clusters(configuration: Configuration, shapes: Shapes, progress: Progress) -> tuple[Integers, Strategies]:
     """The models before the first that no cluster trains in time, and the best strategy of each on its smallest.
 
     All models are searched together while that leads on; the first that is left, if it looks like the wall, alone.
@@ -71,7 +70,7 @@ def can_be_split(configuration: Configuration, shapes: Shapes, progress: Progres
     return bool(np.isfinite(search.floor).any())
 
 
-def _worth_trying(configuration: Configuration, shapes: Shapes, longest: float) -> np.ndarray:
+def _worth_trying(configuration: Configuration, shapes: Shapes, longest: float) -> Booleans:
     """Which clusters, (models, exponents), could finish in time if arithmetic, or the latency of kernels, were all."""
     n_gpus = shapes.sparsity[:, None] * 2.0 ** np.arange(LARGEST_EXPONENT + 1)
     least = shapes.training_flop / (longest * configuration.gpu.flop_per_s)
@@ -80,7 +79,7 @@ def _worth_trying(configuration: Configuration, shapes: Shapes, longest: float) 
     return possible[:, None] & (n_gpus >= least[:, None]) & (n_gpus < LARGEST_CLUSTER)
 
 
-def _first_possible(search: ClusterSearch, model: np.ndarray, hopeful_ones: int) -> np.ndarray:
+def _first_possible(search: ClusterSearch, model: Integers, hopeful_ones: int) -> Integers:
     """The first clusters of each model whose floor is below the limit, so many of them with some room to spare.
 
     Floors are raised by a closer look, but only up to as many clusters as likely do without it.
@@ -93,7 +92,7 @@ def _first_possible(search: ClusterSearch, model: np.ndarray, hopeful_ones: int)
     return np.nonzero(possible & (_before(likely, model) < hopeful_ones) & (_before(hopeful, model) < hopeful_ones))[0]
 
 
-def _before(marked: np.ndarray, model: np.ndarray) -> np.ndarray:
+def _before(marked: Booleans, model: Integers) -> Integers:
     """How many clusters of the same model are marked before each."""
-    count = np.concatenate([[0], np.cumsum(marked)])
+    count: Integers = np.concatenate([[0], np.cumsum(marked)])
     return count[:-1] - count[np.searchsorted(model, model)]

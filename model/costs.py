@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from model.arrays import Booleans, Floats, Integers, Numbers
 from model.integers import MAX_EXPONENT
 from model.parallelism import Network, data_parallel, pipeline_expert, tensor_parallel
 from model.placement import (
@@ -23,7 +24,7 @@ from model.placement import (
 )
 
 
-def _split_window() -> tuple[np.ndarray, np.ndarray]:
+def _split_window() -> tuple[Integers, Integers]:
     """Least and largest exponent of TP_ff, for each exponent of TP: the divisors in [isqrt(TP), 4 · isqrt(TP)]."""
     roots = [math.isqrt(1 << exponent) for exponent in range(MAX_EXPONENT + 1)]
     least = [(root - 1).bit_length() for root in roots]
@@ -76,49 +77,66 @@ class NetworkCosts:
         self.tp_within = Cost(*(cost.reshape(-1, SPLITS, len(self.space)).min(axis=1) for cost in self.tp.within))
         self.tp_or_more = Cost(*(np.minimum.accumulate(cost[::-1, -1:])[::-1] for cost in self.tp_within))
 
-    def tp_row(self, tp, tp_ff):
+    def tp_row(self, tp: Integers, tp_ff: Integers) -> Integers:
         """Row of `tp` for the exponents of TP and TP_ff."""
         return tp * SPLITS + tp_ff - LEAST_TP_FF[tp]
 
-    def _placed_dp(self, dp, usage) -> Cost:
+    def _placed_dp(self, dp: Integers, usage: Integers) -> Cost:
         factors, possible = over_levels(self.space, usage, dp)
         return Cost(*data_parallel(self.network, factors, 1.0, 1.0, 1.0)).where(possible)
 
-    def _placed_tp_row(self, ratio, row, column) -> Cost:
+    def _placed_tp_row(self, ratio: float, row: Integers, column: Integers) -> Cost:
         tp, split = np.unravel_index(row, (self.most_tp + 1, SPLITS))
         return self.placed_tp(ratio, tp, np.minimum(LEAST_TP_FF[tp] + split, tp), column)
 
-    def placed_tp(self, ratio, tp, tp_ff, column) -> Cost:
+    def placed_tp(self, ratio: Numbers, tp: Integers, tp_ff: Integers, column: Integers) -> Cost:
         """Tensor parallelism, d_ff / d_model given, placed as columns of `tp_pairs` say; infinite where impossible."""
         model, model_possible = over_levels(self.space, self.tp_pairs.first[column], tp - tp_ff)
         ff, ff_possible = over_levels(self.space, self.tp_pairs.second[column], tp_ff)
         costs = Cost(*tensor_parallel(self.network, model, ff, 1.0, ratio, 1.0, 1.0, 1.0, 1.0))
         return costs.where(model_possible & ff_possible)
 
-    def placed_pp_ep(self, pp, sparsity, interleaving, n_layers, column) -> Cost:
+    def placed_pp_ep(
+        self, pp: Integers, sparsity: Integers, interleaving: Floats, n_layers: Integers, column: Integers
+    ) -> Cost:
         """Pipeline and expert parallelism, placed as columns of `pp_ep_pairs` say; infinite where impossible."""
         stages, pp_possible = over_levels(self.space, self.pp_ep_pairs.first[column], pp)
         experts, ep_possible = experts_over_levels(self.space, self.pp_ep_pairs.second[column], sparsity)
         costs = Cost(*pipeline_expert(self.network, stages, experts, interleaving, n_layers, 1.0, 1.0, 1.0, 1.0))
         return costs.where(pp_possible & ep_possible)
 
-    def pp_ep_floor(self, pp, sparsity, interleaving, n_layers) -> CostTable:
+    def pp_ep_floor(self, pp: Integers, sparsity: Integers, interleaving: Floats, n_layers: Integers) -> CostTable:
         """Lower bounds of pipeline and expert parallelism, a row for each case."""
-        columns = (part[:, None] for part in (pp, sparsity, interleaving, n_layers))
-        at = pipeline_expert_floor(self.network, self.space, *columns)
+        at = pipeline_expert_floor(
+            self.network, self.space, pp[:, None], sparsity[:, None], interleaving[:, None], n_layers[:, None]
+        )
         return CostTable(at, Cost(*(self.space.least_within(part) for part in at)))
 
-    def degrees(self, dp_usage, tp_column, pp_ep_column, dp, tp, tp_ff, pp, sparsity) -> list[np.ndarray]:
+    def degrees(
+        self,
+        dp_usage: Integers,
+        tp_column: Integers,
+        pp_ep_column: Integers,
+        dp: Integers,
+        tp: Integers,
+        tp_ff: Integers,
+        pp: Integers,
+        sparsity: Integers,
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """DP, TP_model, TP_ff, PP and EP over the levels, (cases, levels), of exponents placed by usage and columns."""
+
+        def stacked(placed: tuple[list[Floats], Booleans]) -> Floats:
+            factors, _ = placed
+            return np.stack(factors, axis=-1)
+
         tp_pair, pp_ep_pair = self.tp_pairs, self.pp_ep_pairs
-        placed = (
-            over_levels(self.space, dp_usage, dp),
-            over_levels(self.space, tp_pair.first[tp_column], tp - tp_ff),
-            over_levels(self.space, tp_pair.second[tp_column], tp_ff),
-            over_levels(self.space, pp_ep_pair.first[pp_ep_column], pp),
-            experts_over_levels(self.space, pp_ep_pair.second[pp_ep_column], sparsity),
+        return (
+            stacked(over_levels(self.space, dp_usage, dp)),
+            stacked(over_levels(self.space, tp_pair.first[tp_column], tp - tp_ff)),
+            stacked(over_levels(self.space, tp_pair.second[tp_column], tp_ff)),
+            stacked(over_levels(self.space, pp_ep_pair.first[pp_ep_column], pp)),
+            stacked(experts_over_levels(self.space, pp_ep_pair.second[pp_ep_column], sparsity)),
         )
-        return [np.stack(factors, axis=-1) for factors, _ in placed]
 
 
 def network_costs(

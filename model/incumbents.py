@@ -85,11 +85,11 @@ class Incumbents(Generic[Strategy]):
         for known, value in ((self.time, time), (self.comm, comm), (self.rank, rank), (self.latency, latency)):
             known[cluster] = value
 
-    def reached(self, cluster: Integers, time: Floats) -> Booleans:
+    def reached(self, cluster: Integers | int, time: Floats) -> Booleans:
         """Whether a strategy of at least this time could be as fast as its cluster's best."""
         return time <= self.time[cluster] * (1 + TIE)
 
-    def loses_tie(self, cluster: Integers, time: Floats, comm: Floats, rank: Array, latency: Floats) -> Booleans:
+    def loses_tie(self, cluster: Integers | int, time: Floats, comm: Floats, rank: Array, latency: Floats) -> Booleans:
         """Whether a strategy with these lower bounds at best ties with its cluster's best, and then comes after it."""
         best_comm, best_rank = self.comm[cluster], self.rank[cluster]
         comes_later = (rank > best_rank) | ((rank == best_rank) & (latency >= self.latency[cluster]))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.arrays import ZERO, Array, Booleans, Floats, Integers
 from model.characters import isolated
 from model.cluster_size import LARGEST_CLUSTER
 from model.columns import Columns
@@ -22,7 +23,7 @@ from model.configuration import MOST_BANDWIDTH, Configuration, NetworkLevel, Pin
 from model.incumbents import Incumbents, Placed
 from model.integers import divisors
 from model.network import joined
-from model.parallelism import data_parallel, pipeline_expert, tensor_parallel
+from model.parallelism import Degree, data_parallel, pipeline_expert, tensor_parallel
 from model.placement import Cost
 from model.progress import Progress, TooMuchWork
 from model.refinement import FIRST_CHUNK, OF_CHUNK, row_chunks
@@ -156,7 +157,7 @@ def fastest_strategy(
     return found
 
 
-def memory_per_gpu_bytes(configuration: Configuration, frame: "pd.DataFrame") -> np.ndarray:
+def memory_per_gpu_bytes(configuration: Configuration, frame: "pd.DataFrame") -> Floats:
     """Bytes that each GPU must hold, for each row of `simulate`, `evaluate` or `fastest_strategy`.
 
     Parameters, optimizer state and, where the configuration's assumptions count them, activations (spec section 4).
@@ -165,7 +166,8 @@ def memory_per_gpu_bytes(configuration: Configuration, frame: "pd.DataFrame") ->
     shapes = Shapes(**{name: columns[name] for name in Shapes.__dataclass_fields__})
     zero_bubble = columns["schedule"] == "zero-bubble"
     dp, pp, microbatches = (columns[name].astype(float) for name in ("dp", "pp", "microbatches"))
-    return _cluster_bytes(configuration, shapes, dp, pp, microbatches, zero_bubble) / columns["n_gpus"]
+    n_gpus: Integers = columns["n_gpus"]
+    return _cluster_bytes(configuration, shapes, dp, pp, microbatches, zero_bubble) / n_gpus
 
 
 def broken_constraints(configuration: Configuration, shape: Shape, strategy: Strategy) -> list[str]:
@@ -208,7 +210,9 @@ def broken_constraints(configuration: Configuration, shape: Shape, strategy: Str
     return broken + _broken_limits(configuration, evaluated)
 
 
-def _cluster_bytes(configuration: Configuration, shapes: Shapes, dp, pp, microbatches, zero_bubble):
+def _cluster_bytes(
+    configuration: Configuration, shapes: Shapes, dp: Floats, pp: Floats, microbatches: Floats, zero_bubble: Booleans
+) -> Floats:
     """Bytes that the whole cluster must hold."""
     word = configuration.gpu.word_bytes
     tokens = shapes.batch_tokens // (dp * microbatches * shapes.sparsity)
@@ -226,10 +230,10 @@ class Unplaced(Columns):
     `rank` is their order where they are equally good, `cluster` is 0: there is only one.
     """
 
-    cluster: np.ndarray
+    cluster: Integers
     strategies: Strategies
     steps: Steps
-    rank: np.ndarray
+    rank: Integers
 
     @property
     def network(self) -> Cost:
@@ -251,7 +255,7 @@ def _one_level(configuration: Configuration) -> Configuration:
     return configuration.model_copy(update={"network": (level,)})
 
 
-def _common_divisors(given: int | None, *numbers: int) -> np.ndarray:
+def _common_divisors(given: int | None, *numbers: int) -> Integers:
     """All common divisors of the numbers, or the given one alone if it is among them."""
     common = math.gcd(*numbers)
     if given is not None:
@@ -259,13 +263,13 @@ def _common_divisors(given: int | None, *numbers: int) -> np.ndarray:
     return np.array(divisors(common), dtype=np.int64)
 
 
-def _repeated(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _repeated(count: Integers) -> tuple[Integers, Integers]:
     """Each index as often as `count` says, and the number of each repetition."""
     index = np.repeat(np.arange(len(count)), count)
     return index, np.arange(len(index)) - (np.cumsum(count) - count)[index]
 
 
-def _degrees(shape: Shape, n_gpus: int, pins: Pins, choices: Choices) -> np.ndarray:
+def _degrees(shape: Shape, n_gpus: int, pins: Pins, choices: Choices) -> Integers:
     """DP, TP, PP and EP, (4, cases), by TP and then PP: all that make up the cluster and divide model and batch."""
     if shape.batch_tokens % shape.sparsity:
         return np.empty((4, 0), dtype=np.int64)
@@ -284,7 +288,7 @@ def _degrees(shape: Shape, n_gpus: int, pins: Pins, choices: Choices) -> np.ndar
     return np.stack([dp, tp, pp, ep])[:, possible[np.lexsort((pp[possible], tp[possible]))]]
 
 
-def _splits(shape: Shape, n_gpus: int, choices: Choices) -> np.ndarray:
+def _splits(shape: Shape, n_gpus: int, choices: Choices) -> Integers:
     """TP, TP_model and TP_ff, (3, cases), by TP and then TP_ff: all that divide d_model and d_ff."""
     tp_model = _common_divisors(None, n_gpus, shape.d_model)
     tp_ff = _common_divisors(None, n_gpus, shape.d_ff)
@@ -296,7 +300,7 @@ def _splits(shape: Shape, n_gpus: int, choices: Choices) -> np.ndarray:
     return np.stack([tp, tp_model, tp_ff])[:, kept[np.lexsort((tp_ff[kept], tp[kept]))]]
 
 
-def _counts(shape: Shape, pins: Pins) -> np.ndarray:
+def _counts(shape: Shape, pins: Pins) -> Integers:
     """Numbers of microbatches that divide an expert's part of the batch."""
     return _common_divisors(pins.microbatches, shape.batch_tokens // shape.sparsity)
 
@@ -306,14 +310,22 @@ def _has_free_microbatches(pins: Pins, choices: Choices) -> bool:
     return pins.microbatches is None and not choices.any_microbatches
 
 
-def _microbatches(tokens: np.ndarray, counts: np.ndarray, least, most: int) -> tuple[np.ndarray, np.ndarray]:
+def _microbatches(tokens: Integers, counts: Integers, least: Integers | int, most: int) -> tuple[Integers, Integers]:
     """Rows, and the first so many counts, ascending, that divide a row's tokens and are at least its least."""
     divides = (tokens[:, None] % counts == 0) & (counts >= np.reshape(least, (-1, 1)))
     row, column = np.nonzero(divides & (np.cumsum(divides, axis=1) <= most))
     return row, counts[column]
 
 
-def _schedules(configuration: Configuration, shape: Shape, dp, pp, counts, pins: Pins, choices: Choices) -> np.ndarray:
+def _schedules(
+    configuration: Configuration,
+    shape: Shape,
+    dp: Integers,
+    pp: Integers,
+    counts: Integers,
+    pins: Pins,
+    choices: Choices,
+) -> Integers:
     """Rows of the degrees, microbatches, interleaving and whether zero-bubble, (4, cases)."""
     assumptions = configuration.assumptions
     tokens = shape.batch_tokens // shape.sparsity // dp
@@ -336,6 +348,10 @@ def _schedules(configuration: Configuration, shape: Shape, dp, pp, counts, pins:
     return np.concatenate(cases, axis=1)
 
 
+def _on_one_level(degree: Integers) -> Floats:
+    return degree[:, None].astype(float)
+
+
 def _unplaced(
     configuration: Configuration, shape: Shape, n_gpus: int, pins: Pins, choices: Choices, progress: Progress
 ) -> Iterator[Strategies]:
@@ -356,7 +372,11 @@ def _unplaced(
         row, split, case = row[order], split[order], case[order]
         progress.spend(OF_STRATEGY * len(case))
         yield Strategies(
-            *(degree[:, None].astype(float) for degree in (dp[row], tp_model[split], tp_ff[split], pp[row], ep[row])),
+            dp=_on_one_level(dp[row]),
+            tp_model=_on_one_level(tp_model[split]),
+            tp_ff=_on_one_level(tp_ff[split]),
+            pp=_on_one_level(pp[row]),
+            ep=_on_one_level(ep[row]),
             microbatches=microbatches[case].astype(float),
             interleaving=interleaving[case].astype(float),
             zero_bubble=zero_bubble[case].astype(bool),
@@ -374,15 +394,15 @@ class DivisorUsages:
     and `second` (pairs) are all pairs that go together. The last usage is all there is.
     """
 
-    factors: np.ndarray
-    whole: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
+    factors: Integers
+    whole: Integers
+    first: Integers
+    second: Integers
 
     def __len__(self) -> int:
         return len(self.whole)
 
-    def over_levels(self, degree: np.ndarray, usage: np.ndarray) -> list[np.ndarray]:
+    def over_levels(self, degree: Array, usage: Integers) -> list[Array]:
         """A degree's factors at each level, innermost first; the outermost level takes what its usage leaves."""
         return [*self.factors[usage].T, degree / self.whole[usage]]
 
@@ -423,42 +443,47 @@ class Placements:
     usages, plus that of a second. `least` (keys, usages) is the least of either cost, infinite without a placement.
     """
 
-    column: np.ndarray
+    column: Integers
     cost: Cost
-    start: np.ndarray
-    count: np.ndarray
+    start: Integers
+    count: Integers
     least: Cost
 
-    def floor(self, key) -> Cost:
+    def floor(self, key: Integers) -> Cost:
         """The least of either cost of keys, wherever they are placed."""
         return _at(Cost(*(part.min(axis=1) for part in self.least)), key)
 
 
-def _at(cost: Cost, *index) -> Cost:
+def _at(cost: Cost, *index: Integers) -> Cost:
     return Cost(cost.comm[index], cost.latency[index])
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:
-    return Cost(*(sum(parts) for parts in zip(*costs, strict=True)))
+    return Cost(*(sum(parts, ZERO) for parts in zip(*costs, strict=True)))
 
 
-def _keys(*degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _keys(*degrees: Floats) -> tuple[Integers, Integers]:
     """The different combinations of cases' degrees, (degrees, keys), and the key of each case."""
     combinations, key = np.unique(np.stack(degrees, axis=1).astype(np.int64), axis=0, return_inverse=True)
     return combinations.T, key.ravel()
 
 
-def _best_of_each(group: np.ndarray, cost: Cost) -> np.ndarray:
+def _best_of_each(group: Integers, cost: Cost) -> Integers:
     """The elements, group by group, than which no other of the group is as good or better in both costs."""
-    order = np.lexsort((cost.latency, cost.comm, group))
+    order: Integers = np.lexsort((cost.latency, cost.comm, group))
     latencies, value = np.unique(cost.latency[order], return_inverse=True)
     value = value - group[order] * (len(latencies) + 1)  # a running minimum starts anew with each group
     falls = value[1:] < np.minimum.accumulate(value)[:-1]
-    return order[np.concatenate([[True], falls])[: len(order)]]
+    best: Booleans = np.concatenate([[True], falls])[: len(order)]
+    return order[best]
 
 
 def _placements(
-    usages: DivisorUsages, first: np.ndarray, second: np.ndarray, cost: Callable, progress: Progress
+    usages: DivisorUsages,
+    first: Integers,
+    second: Integers,
+    cost: Callable[[Integers, Degree, Degree], Iterable[Floats]],
+    progress: Progress,
 ) -> Placements:
     """The best placements of degrees, (keys) each, by `cost(keys, first over levels, second over levels)`."""
     parts = []
@@ -494,9 +519,9 @@ class Placing:
         self.n_gpus = float(n_gpus)
         self.usages = _usages(units)
         self.progress = progress
-        self.incumbents = Incumbents(np.array([np.inf]))
+        self.incumbents: Incumbents[Unplaced] = Incumbents(np.array([np.inf]))
 
-    def could_win(self, rank, time, network: Cost) -> np.ndarray:
+    def could_win(self, rank: Integers, time: Floats, network: Cost) -> Booleans:
         """Whether strategies with these lower bounds could be better than the best."""
         losing = self.incumbents.loses_tie(0, time, network.comm, rank, network.latency)
         return self.incumbents.reached(0, time) & ~losing
@@ -523,13 +548,13 @@ class Placing:
         whole, count = best.candidate.strategies, len(self.usages)
         degrees = (whole.dp, whole.tp_model, whole.tp_ff, whole.pp, whole.ep)
         usages = (best.dp_usage, *divmod(best.tp_column, count), *divmod(best.pp_ep_column, count))
-        levels = (
-            np.stack(self.usages.over_levels(degree[:, 0], usage), axis=-1)
+        dp, tp_model, tp_ff, pp, ep = (
+            np.stack(self.usages.over_levels(degree[:, 0], usage), axis=-1, dtype=np.float64)
             for degree, usage in zip(degrees, usages, strict=True)
         )
-        return Strategies(*levels, whole.microbatches, whole.interleaving, whole.zero_bubble)
+        return Strategies(dp, tp_model, tp_ff, pp, ep, whole.microbatches, whole.interleaving, whole.zero_bubble)
 
-    def _kinds(self, whole: Strategies) -> Iterator[tuple[Placements, np.ndarray]]:
+    def _kinds(self, whole: Strategies) -> Iterator[tuple[Placements, Integers]]:
         """Data, tensor, and pipeline with expert parallelism: their placements, and each strategy's key in them."""
         shapes, network = self.shapes, self.configuration.network
         sent = (shapes.batch_tokens, self.n_gpus, self.configuration.gpu.word_bytes)
@@ -538,14 +563,14 @@ class Placing:
             degree[:, 0] for degree in (whole.dp, whole.tp_model, whole.tp_ff, whole.pp, whole.ep)
         )
 
-        def data(key, dp, _):
+        def data(key: Integers, dp: Degree, _: Degree) -> Iterable[Floats]:
             return data_parallel(network, dp, shapes.params, *sent[1:])
 
-        def tensor(key, tp_model, tp_ff):
+        def tensor(key: Integers, tp_model: Degree, tp_ff: Degree) -> Iterable[Floats]:
             costs = tensor_parallel(network, tp_model, tp_ff, shapes.d_model, shapes.d_ff, shapes.n_layers, *sent)
             return (factor * cost for cost in costs)
 
-        def pipeline(key, pp, ep):
+        def pipeline(key: Integers, pp: Degree, ep: Degree) -> Iterable[Floats]:
             costs = pipeline_expert(network, pp, ep, interleaving[key], shapes.n_layers, shapes.d_model, *sent)
             return (factor * cost for cost in costs)
 
@@ -556,18 +581,17 @@ class Placing:
         (stages, experts, interleaving), key = _keys(pp, ep, whole.interleaving)
         yield _placements(self.usages, stages, experts, pipeline, self.progress), key
 
-    def _step_time(self, found: Unplaced, costs: Sequence[Cost]) -> np.ndarray:
+    def _step_time(self, found: Unplaced, costs: Sequence[Cost]) -> Floats:
         """Step time of strategies, (cases) or (cases, placements) as the costs are, in s."""
         dp, tp, pp_ep = costs
         one_each = (-1, *(1,) * (dp.comm.ndim - 1))
-        zero_bubble, idle, compute = (
-            part.reshape(one_each) for part in (found.strategies.zero_bubble, found.steps.bubble, found.steps.compute)
-        )
+        zero_bubble = found.strategies.zero_bubble.reshape(one_each)
+        idle, compute = (part.reshape(one_each) for part in (found.steps.bubble, found.steps.compute))
         assumptions, latency = self.configuration.assumptions, tp.latency + pp_ep.latency
         pipeline = pipeline_time(assumptions, zero_bubble, idle, compute, tp.comm, pp_ep.comm, latency)
         return batch_time(assumptions, pipeline, dp.comm, dp.latency)
 
-    def _combine(self, found: Unplaced, kinds: Sequence[Placements], keys: Sequence[np.ndarray]) -> None:
+    def _combine(self, found: Unplaced, kinds: Sequence[Placements], keys: Sequence[Integers]) -> None:
         """Combine the placements of the three kinds whose usages add up to all there is."""
         usages = self.usages
         self.progress.spend(OF_CHUNK + OF_COMBINATION * len(found) * len(usages.first))
@@ -587,9 +611,8 @@ class Placing:
         time, network = self._step_time(found, costs), _sum(costs)
         kept = np.nonzero(self.could_win(found.rank, time, network))[0]
         if len(kept):
-            columns = [kind.column[here[kept]] for kind, here in zip(kinds, index, strict=True)]
-            columns[0] //= len(usages)
-            self.incumbents.add(Placed(found.take(kept), *columns, time[kept], *_at(network, kept)))
+            dp, tp, pp_ep = (kind.column[here[kept]] for kind, here in zip(kinds, index, strict=True))
+            self.incumbents.add(Placed(found.take(kept), dp // len(usages), tp, pp_ep, time[kept], *_at(network, kept)))
 
 
 # --- the search -------------------------------------------------------------------------------------------------------

@@ -12,14 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from model.arrays import ZERO, Booleans, Floats, Integers
 from model.incumbents import TIE
 from model.integers import POWERS_OF_TWO, odd_part, twos
 from model.network import point_to_point
 from model.parallelism import Network, interfaces_within
+
+Values = TypeVar("Values", Floats, Integers)
 
 BLOCK = 2**18  # elements of a table that are worked out together
 
@@ -32,15 +35,15 @@ class Usages:
     is the odd part of each level's units. The last usage is all there is.
     """
 
-    vectors: np.ndarray
-    fits: np.ndarray
+    vectors: Integers
+    fits: Booleans
     grid: tuple[int, ...]
     odd: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def least_within(self, least: np.ndarray) -> np.ndarray:
+    def least_within(self, least: Floats) -> Floats:
         """The least of a row's entries over all usages that are nowhere larger, for (rows, usages)."""
         result = least.reshape(-1, *self.grid[::-1])
         for axis in range(1, result.ndim):
@@ -51,11 +54,12 @@ class Usages:
 @lru_cache(maxsize=64)
 def usages(units: tuple[int, ...]) -> Usages:
     """The usages of inner levels that join `units` units."""
-    most = [int(twos(unit)) for unit in units]
-    grid = tuple(twos_here + 1 for twos_here in most)
+    joined = np.array(units, dtype=int)
+    most = twos(joined)
+    grid = tuple(twos_here + 1 for twos_here in most.tolist())
     vectors = np.indices(grid[::-1]).reshape(len(grid), math.prod(grid))[::-1].T
-    fits = (vectors[:, None, :] + vectors[None, :, :] <= np.array(most, dtype=int)).all(axis=-1)
-    return Usages(vectors, fits, grid, tuple(int(odd_part(unit)) for unit in units))
+    fits: Booleans = np.all(vectors[:, None, :] + vectors[None, :, :] <= most, axis=-1)
+    return Usages(vectors, fits, grid, tuple(odd_part(joined).tolist()))
 
 
 @dataclass(frozen=True)
@@ -66,14 +70,15 @@ class PairColumns:
     (usages, most columns of any) are their numbers, padded with -1.
     """
 
-    first: np.ndarray
-    second: np.ndarray
-    start: np.ndarray
-    of_usage: np.ndarray
+    first: Integers
+    second: Integers
+    start: Integers
+    of_usage: Integers
 
-    def least(self, value: np.ndarray) -> np.ndarray:
+    def least(self, value: Values) -> Values:
         """The least of a row's entries over the pairs that add up to each usage, for (rows, columns)."""
-        return np.minimum.reduceat(value, self.start, axis=1)
+        least: Values = np.minimum.reduceat(value, self.start, axis=1)
+        return least
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +95,7 @@ def pair_columns(units: tuple[int, ...], second_most: int) -> PairColumns:
     return PairColumns(first, second, start, of_usage)
 
 
-def over_levels(space: Usages, usage: np.ndarray, exponent: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+def over_levels(space: Usages, usage: Integers, exponent: Integers) -> tuple[list[Floats], Booleans]:
     """A power-of-two degree's factors at each level, innermost first, and whether it is large enough for its usage."""
     used = space.vectors[usage]
     outermost = exponent - used.sum(axis=-1)
@@ -98,7 +103,7 @@ def over_levels(space: Usages, usage: np.ndarray, exponent: np.ndarray) -> tuple
     return [*inner, POWERS_OF_TWO[np.maximum(outermost, 0)]], outermost >= 0
 
 
-def experts_over_levels(space: Usages, usage: np.ndarray, sparsity: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+def experts_over_levels(space: Usages, usage: Integers, sparsity: Integers) -> tuple[list[Floats], Booleans]:
     """Expert parallelism's factors at each level: as `over_levels`, with the odd factors of the units."""
     factors, large_enough = over_levels(space, usage, twos(sparsity))
     inner = [factor * odd for factor, odd in zip(factors, space.odd, strict=False)]
@@ -108,14 +113,14 @@ def experts_over_levels(space: Usages, usage: np.ndarray, sparsity: np.ndarray) 
 class Cost(NamedTuple):
     """Bandwidth time and latency time of one kind of communication, in s."""
 
-    comm: np.ndarray
-    latency: np.ndarray
+    comm: Floats
+    latency: Floats
 
-    def pick(self, scale: "Cost", row, column, case) -> "Cost":
+    def pick(self, scale: "Cost", row: Integers, column: Integers | int, case: Integers) -> "Cost":
         """The entries of a table at (row, column), times the scale of the case that asks."""
         return Cost(self.comm[row, column] * scale.comm[case], self.latency[row, column] * scale.latency[case])
 
-    def rows(self, scale: "Cost", row, case) -> "Cost":
+    def rows(self, scale: "Cost", row: Integers, case: Integers) -> "Cost":
         """Whole rows of a table, times the scale of the case that asks: (rows, columns)."""
         return Cost(self.comm[row] * scale.comm[case, None], self.latency[row] * scale.latency[case, None])
 
@@ -123,16 +128,16 @@ class Cost(NamedTuple):
         """With the columns in reverse, which for usages are what each leaves of the last."""
         return Cost(self.comm[:, ::-1], self.latency[:, ::-1])
 
-    def times(self, scale: "Cost", case) -> "Cost":
+    def times(self, scale: "Cost", case: Integers) -> "Cost":
         """Each cost, times the scale of its case."""
         return Cost(self.comm * scale.comm[case], self.latency * scale.latency[case])
 
-    def where(self, possible) -> "Cost":
+    def where(self, possible: Booleans) -> "Cost":
         """The costs, infinite where not possible."""
         return Cost(np.where(possible, self.comm, np.inf), np.where(possible, self.latency, np.inf))
 
 
-NOTHING = Cost(np.float64(0), np.float64(0))
+NOTHING = Cost(ZERO, ZERO)
 
 
 @dataclass(frozen=True)
@@ -155,11 +160,11 @@ class Contenders:
     them from `start` on.
     """
 
-    column: np.ndarray
-    start: np.ndarray
-    count: np.ndarray
+    column: Integers
+    start: Integers
+    count: Integers
 
-    def of(self, row: np.ndarray, usage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, row: Integers, usage: Integers) -> tuple[Integers, Integers]:
         """The contenders of each case: the number of the case, and the pair."""
         count = self.count[row, usage]
         case = np.repeat(np.arange(len(count)), count)
@@ -167,7 +172,7 @@ class Contenders:
         return case, self.column[self.start[row, usage][case] + number]
 
 
-Costing = Callable[[np.ndarray, np.ndarray], Cost]  # of a column of row numbers and the numbers of all columns
+Costing: TypeAlias = Callable[[Integers, Integers], Cost]  # of a column of row numbers and the numbers of all columns
 
 
 def tabulate(space: Usages, rows: int, cost: Costing) -> CostTable:
@@ -198,7 +203,7 @@ def tabulate_pairs(
     return CostTable(at, Cost(*(space.least_within(part) for part in at))), contenders
 
 
-def _could_be_best(pairs: PairColumns, low: Cost, high: Cost) -> np.ndarray:
+def _could_be_best(pairs: PairColumns, low: Cost, high: Cost) -> Booleans:
     """Which pairs could be the best of their usage, (rows, columns), if they cost from `low` to `high`.
 
     Of those with the least bandwidth time, the first with the least latency leads; those that are nowhere below it are
@@ -207,12 +212,16 @@ def _could_be_best(pairs: PairColumns, low: Cost, high: Cost) -> np.ndarray:
     usage, number = pairs.first + pairs.second, np.arange(len(pairs.first))
     latency = np.where(high.comm <= pairs.least(high.comm)[:, usage] * (1 + TIE), high.latency, np.inf)
     leads = latency <= pairs.least(latency)[:, usage] * (1 + TIE)
-    leader = pairs.least(np.where(leads, number, len(number)))[:, usage]
+    first: Integers = np.where(leads, number, len(number))
+    leader = pairs.least(first)[:, usage]
     comm, latency = (np.take_along_axis(part, leader, axis=1) for part in high)
-    return (comm > low.comm) | (latency > low.latency) | (leader == number)
+    better: Booleans = (comm > low.comm) | (latency > low.latency)
+    return better | (leader == number)
 
 
-def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interleaving, n_layers) -> Cost:
+def pipeline_expert_floor(
+    network: Network, space: Usages, pp: Integers, sparsity: Integers, interleaving: Floats, n_layers: Integers
+) -> Cost:
     """A lower bound of `pipeline_expert` for one word on one GPU, (rows, usages); infinite where impossible.
 
     `pp` (an exponent) and the other arguments are (rows, 1). The messages within a level are a product of what the
@@ -221,12 +230,13 @@ def pipeline_expert_floor(network: Network, space: Usages, pp, sparsity, interle
     """
     interfaces = n_layers - 1
     ep = twos(sparsity)
-    units = [Cost(*point_to_point(level, 1.0, 2.0, 1.0, 1.0, 1.0)) for level in network]
+    units = [Cost(*map(np.asarray, point_to_point(level, 1.0, 2.0, 1.0, 1.0, 1.0))) for level in network]
     stay = interfaces_within(POWERS_OF_TWO[pp], interleaving, n_layers)
     comm = interfaces * units[-1].comm - stay / sparsity * units[0].comm
     latency = interfaces * units[-1].latency - stay * (sparsity == 1) * units[0].latency
     used = np.cumsum(space.vectors, axis=1)
-    pp, ep, sparsity, interleaving, n_layers = (part[:, :, None] for part in (pp, ep, sparsity, interleaving, n_layers))
+    pp, ep, sparsity, n_layers = (part[:, :, None] for part in (pp, ep, sparsity, n_layers))
+    interleaving = interleaving[:, :, None]
     for index, (here, beyond) in enumerate(pairwise(units)):
         total, pipeline = np.ogrid[: used[-1, index] + 1, : used[-1, index] + 1]
         experts = total - pipeline

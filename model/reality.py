@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.arrays import Floats
 from model.breakdown import step_breakdown
 from model.configuration import Assumptions, Configuration, NetworkLevel, Shape
 from model.gpu import TENSOR_CORE
@@ -153,7 +154,7 @@ def run_strategies(run: PublishedRun, network: Sequence[NetworkLevel]) -> Strate
     )
 
 
-def _over_levels(network: Sequence[NetworkLevel], *degrees: int) -> np.ndarray:
+def _over_levels(network: Sequence[NetworkLevel], *degrees: int) -> Floats:
     """Each degree's factors at each level, innermost first, (degrees, levels); the first degree takes all it can."""
     left, factors = list(degrees), []
     for level in network:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from model.arrays import Booleans, Floats, Integers, Numbers
 from model.columns import Columns
 from model.configuration import Configuration
 from model.costs import LARGEST_TP_FF, LEAST_TP_FF, SPLITS, NetworkCosts, network_costs, table_entries
@@ -50,11 +51,11 @@ class Clusters(Columns):
     """Clusters of sparsity · 2^twos GPUs, each with the model it is to train and the step time it must stay below."""
 
     shapes: Shapes
-    twos: np.ndarray
-    limit: np.ndarray
+    twos: Integers
+    limit: Floats
 
     @cached_property
-    def n_gpus(self) -> np.ndarray:
+    def n_gpus(self) -> Floats:
         """GPUs of each cluster."""
         return self.shapes.sparsity * POWERS_OF_TWO[self.twos]
 
@@ -92,7 +93,7 @@ class ClusterSearch:
             self._progress.spend(group.known_work)
             self.floor[members] = group.dp_floor.min(axis=1)
 
-    def _by_group(self, chosen: np.ndarray) -> Iterator[tuple[np.ndarray, "Group", np.ndarray]]:
+    def _by_group(self, chosen: Integers) -> Iterator[tuple[Integers, "Group", Integers]]:
         """Members of each group, the group, and which of its members are chosen, if any."""
         wanted = np.zeros(len(self.floor), dtype=bool)
         wanted[chosen] = True
@@ -104,12 +105,12 @@ class ClusterSearch:
         ]
         return self._progress.each(groups, [len(here) * len(group.costs.space) for _, group, here in groups])
 
-    def tighten(self, chosen: np.ndarray) -> None:
+    def tighten(self, chosen: Integers) -> None:
         """Raise the floors of the chosen clusters (ascending) by a closer look at their degrees."""
         for members, group, here in self._by_group(chosen):
             self.floor[members[here]] = group.tighten(here)
 
-    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+    def best(self, chosen: Integers) -> tuple[Integers, Strategies]:
         """Those of the chosen clusters that have a strategy below their limit, ascending, and the fastest of each.
 
         The chosen clusters must be among those last looked at by `tighten`.
@@ -161,7 +162,7 @@ class Group:
         one_f_one_b = self.microbatches[..., :MICROBATCH_CHOICES]
         self.most_microbatches = np.where(np.isfinite(one_f_one_b), one_f_one_b, 1).max(axis=-1)
 
-    def _microbatches(self) -> tuple[np.ndarray, np.ndarray]:
+    def _microbatches(self) -> tuple[Floats, Integers]:
         """Counts to try, and each cluster's row of them: (rows, twos of B / (E · DP), exponent of PP, choice).
 
         The last choice is zero-bubble's; infinite where there is none.
@@ -184,18 +185,20 @@ class Group:
         ratios = float(self.ratio.min()), float(self.ratio.max())
         return network_costs(self.network, self.units, ratios, self.most_dp, self.most_tp, most_ep)
 
-    def _interleaving(self, stage_layers, pp):
+    def _interleaving(self, stage_layers: Floats, pp: Integers) -> Numbers:
         """Groups of layers of a stage under 1F1B."""
         return np.where(pp > 0, stage_layers, 1.0) if self.assumptions.interleaving else 1.0
 
-    def step_time(self, zero_bubble, idle, compute, dp: Cost, tp: Cost, pp_ep: Cost):
+    def step_time(
+        self, zero_bubble: bool | Booleans, idle: Numbers, compute: Floats, dp: Cost, tp: Cost, pp_ep: Cost
+    ) -> Floats:
         """Step time from compute and the costs of communication, in s."""
         latency = tp.latency + pp_ep.latency
         pipeline = pipeline_time(self.assumptions, zero_bubble, idle, compute, tp.comm, pp_ep.comm, latency)
         return batch_time(self.assumptions, pipeline, dp.comm, dp.latency)
 
     @cached_property
-    def dp_floor(self) -> np.ndarray:
+    def dp_floor(self) -> Floats:
         """A lower bound of the step time, (clusters, exponents of DP); infinite where not allowed.
 
         The shards are as small as with PP = 1, but compute is spread as thinly, and TP is as small, as any PP allows.
@@ -220,7 +223,7 @@ class Group:
             time = np.minimum(time, self.step_time(True, 0.0, twice_the_kernels, dp_least, tp_least, NOTHING))
         return np.where(allowed, time, np.inf)
 
-    def degrees_floor(self, cluster, dp, pp) -> np.ndarray:
+    def degrees_floor(self, cluster: Integers, dp: Integers, pp: Integers) -> Floats:
         """A lower bound of the step time with each of these exponents of DP and PP, which must be allowed.
 
         The fewest microbatches and the smallest bubble, which do not go together, and the best usage for DP and TP.
@@ -234,10 +237,11 @@ class Group:
         dp_least = self.costs.dp.at.pick(self.dp_scale, dp, usage, cluster)
         tp_least = self.costs.tp_within.pick(self.tp_scale, tp, usage[::-1], cluster)
 
-        def floor(zero_bubble: bool, microbatches, idle):
+        def floor(zero_bubble: bool, microbatches: Floats, idle: Numbers) -> Floats:
             block = block_time_floor(self.gpu, weights, tokens / microbatches, tokens / microbatches)
             compute = self.compute_factor * stage_layers * microbatches * block
-            return self.step_time(zero_bubble, idle, compute, dp_least, tp_least, NOTHING).min(axis=0)
+            time: Floats = self.step_time(zero_bubble, idle, compute, dp_least, tp_least, NOTHING).min(axis=0)
+            return time
 
         most = self.most_microbatches[self.batch_kind[cluster], self.batch_twos[cluster] - dp, pp]
         idle = bubble(POWERS_OF_TWO[pp], most, self._interleaving(stage_layers, pp))
@@ -246,7 +250,7 @@ class Group:
             time = np.minimum(time, floor(True, choices[:, -1], 0.0))
         return time
 
-    def _all_degrees_floor(self, cluster, dp, pp) -> np.ndarray:
+    def _all_degrees_floor(self, cluster: Integers, dp: Integers, pp: Integers) -> Floats:
         """`degrees_floor`, some at a time."""
         time = np.empty(len(cluster))
         self.progress.expect(OF_BOUND * len(time) * len(self.costs.space))
@@ -255,7 +259,7 @@ class Group:
             time[rows] = self.degrees_floor(cluster[rows], dp[rows], pp[rows])
         return time
 
-    def candidates(self, cluster: np.ndarray, dp: np.ndarray, pp: np.ndarray) -> Candidates:
+    def candidates(self, cluster: Integers, dp: Integers, pp: Integers) -> Candidates:
         """Every allowed split of TP and schedule of the degrees that could win yet, compute being a lower bound."""
         self.progress.spend(OF_DEGREES * len(cluster))
         tp = self.clusters.twos[cluster] - dp - pp
@@ -298,7 +302,7 @@ class Group:
         order = np.lexsort((found.rank, _coarse(self._floor(found)[0]), found.cluster))
         return found.take(order[np.argsort(_position(found.cluster[order]), kind="stable")])
 
-    def _fits_memory(self, found: Candidates):
+    def _fits_memory(self, found: Candidates) -> bool | Booleans:
         if self.assumptions.activations == "ignored":  # parameters alone were looked at with the degrees
             return True
         cluster, dp, word = found.cluster, POWERS_OF_TWO[found.dp], self.gpu.word_bytes
@@ -308,7 +312,7 @@ class Group:
         )
         return memory_bytes(shapes.params, dp, word) + activations <= self.clusters.n_gpus[cluster] * self.gpu.hbm_bytes
 
-    def _floor(self, found: Candidates) -> tuple[np.ndarray, Cost]:
+    def _floor(self, found: Candidates) -> tuple[Floats, Cost]:
         """Lower bounds of the candidates' step time, and of what they communicate, wherever they are placed."""
         dp = self.costs.dp.within.pick(self.dp_scale, found.dp, -1, found.cluster)
         tp_row = self.costs.tp_row(found.tp, found.tp_ff)
@@ -316,12 +320,12 @@ class Group:
         time = self.step_time(found.zero_bubble, found.bubble, found.compute, dp, tp, NOTHING)
         return time, Cost(dp.comm + tp.comm, dp.latency + tp.latency)
 
-    def _could_win(self, found: Candidates) -> np.ndarray:
+    def _could_win(self, found: Candidates) -> Booleans:
         time, network = self._floor(found)
         reached = self.incumbents.reached(found.cluster, time)
         return reached & ~self.incumbents.loses_tie(found.cluster, time, network.comm, found.rank, network.latency)
 
-    def tighten(self, chosen: np.ndarray) -> np.ndarray:
+    def tighten(self, chosen: Integers) -> Floats:
         """The floors of the chosen clusters (ascending), from all their degrees, which are kept for `best`."""
         limit = self.clusters.limit
         row, dp = np.nonzero(self.dp_floor[chosen] < limit[chosen, None])
@@ -340,12 +344,14 @@ class Group:
         np.minimum.at(floor, cluster, time)
         return floor[chosen]
 
-    def best(self, chosen: np.ndarray) -> tuple[np.ndarray, Strategies]:
+    def best(self, chosen: Integers) -> tuple[Integers, Strategies]:
         """Those of the chosen clusters that have a strategy below their limit, and the best of each."""
-        self.incumbents = Incumbents(self.clusters.limit)
+        self.incumbents: Incumbents[Candidates] = Incumbents(self.clusters.limit)
         wanted = np.zeros(len(self.clusters), dtype=bool)
         wanted[chosen] = True
-        cluster, dp, pp, time = (part[wanted[self.degrees[0]]] for part in self.degrees)
+        cluster, dp, pp, time = self.degrees
+        asked = wanted[cluster]
+        cluster, dp, pp, time = cluster[asked], dp[asked], pp[asked], time[asked]
         if len(cluster) > FEW:
             seeds = np.nonzero(_position(cluster) < SEEDS)[0]
             marks = self.best_first(self.candidates(cluster[seeds], dp[seeds], pp[seeds]))
@@ -357,7 +363,7 @@ class Group:
         Refinement(self, found).run()
         return self._strategies()
 
-    def _strategies(self) -> tuple[np.ndarray, Strategies]:
+    def _strategies(self) -> tuple[Integers, Strategies]:
         best = self.incumbents.best
         if best is None:
             return np.array([], dtype=int), Strategies.none(len(self.costs.network))
@@ -375,11 +381,11 @@ class Group:
         return found.cluster, Strategies(*degrees, found.microbatches, found.interleaving, found.zero_bubble)
 
 
-def _coarse(time: np.ndarray) -> np.ndarray:
+def _coarse(time: Floats) -> Floats:
     """Times so rounded that those which tie are mostly equal, for ordering."""
     return time.astype(np.float32)
 
 
-def _position(group: np.ndarray) -> np.ndarray:
+def _position(group: Integers) -> Integers:
     """The number of each element within its group, where groups stand together, ascending."""
     return np.arange(len(group)) - np.searchsorted(group, group)

@@ -11,10 +11,11 @@ time at every width, and so can lower neither limit.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from model.arrays import Booleans, Floats, Integers
 from model.characters import isolated
 from model.cluster_size import LARGEST_CLUSTER, LARGEST_EXPONENT, smallest_clusters
 from model.configuration import MAX_D_MODEL, Configuration
@@ -36,6 +37,7 @@ IMPROVEMENTS = tuple(2.0 ** (half / 2) for half in range(-4, 13))  # of the map:
 
 Attainable = Callable[..., "pd.DataFrame"]  # what `attainable` is
 Change = Callable[[Configuration, float], Configuration]
+By = TypeVar("By")
 
 
 class ComparableLimits(NamedTuple):
@@ -117,7 +119,7 @@ def _continued(configuration: Configuration) -> Shapes:
 
 def _best_mfu(
     configuration: Configuration, shapes: Shapes, strategies: Strategies, steps: Steps, work: Progress
-) -> np.ndarray:
+) -> Floats:
     """The best MFU of each model on its smallest cluster, whose strategies are given, and on all larger ones."""
     best = steps.mfu.copy()
     gpu_seconds = steps.time * strategies.n_gpus  # of a step; what has fewer has a higher MFU
@@ -138,7 +140,7 @@ def _wall(configuration: Configuration, shapes: Shapes, known_s: float, work: Pr
     before = min(known_s, _least_training_time(configuration, last, (known_s,), work))
     after = _least_training_time(configuration, beyond, [slower * longest for slower in SLOWER], work)
     share = (np.log(longest) - np.log(before)) / (np.log(after) - np.log(before))
-    return np.exp((1 - share) * np.log(last.training_flop[0]) + share * np.log(beyond.training_flop[0]))
+    return float(np.exp((1 - share) * np.log(last.training_flop[0]) + share * np.log(beyond.training_flop[0])))
 
 
 def _least_training_time(
@@ -158,7 +160,7 @@ def _least_training_time(
     return min(mark, searched(mark, None)) if mark < np.inf else mark
 
 
-def _n_gpus(shapes: Shapes) -> np.ndarray:
+def _n_gpus(shapes: Shapes) -> Floats:
     """GPUs of every cluster that a model can have, (models, exponents)."""
     return shapes.sparsity[:, None] * POWERS_OF_TWO[EXPONENTS]
 
@@ -166,11 +168,11 @@ def _n_gpus(shapes: Shapes) -> np.ndarray:
 def _searched(
     configuration: Configuration,
     shapes: Shapes,
-    limit: np.ndarray,
-    wanted: np.ndarray,
+    limit: Floats,
+    wanted: Booleans,
     work: Progress,
     most: int | None = None,
-) -> tuple[np.ndarray, Shapes, Strategies]:
+) -> tuple[Integers, Shapes, Strategies]:
     """The best strategies below the limits (step times) of the wanted clusters, both (models, exponents).
 
     Returns the number of each one's model, the model and the strategy; of the `most` likeliest clusters, if given.
@@ -390,7 +392,7 @@ def _improved(configuration: Configuration, factors: tuple[float, float]) -> Con
 
 def _limits_of_each(
     configuration: Configuration,
-    changes: Sequence[tuple[Callable, Any]],
+    changes: Sequence[tuple[Callable[[Configuration, By], Configuration], By]],
     threshold: float,
     attainable: Attainable,
     progress: Callable[[float], None] | None,
@@ -421,4 +423,8 @@ def _limits_of_each(
 def _shares(progress: Callable[[float], None] | None, count: int) -> Iterator[Callable[[float], None] | None]:
     """A listener for each of so many equal parts of the work, that tells `progress` of the whole."""
     for index in range(count):
-        yield progress and (lambda share, index=index: progress((index + share) / count))
+        yield None if progress is None else partial(_tell_share, progress, count, index)
+
+
+def _tell_share(progress: Callable[[float], None], count: int, index: int, share: float) -> None:
+    progress((index + share) / count)

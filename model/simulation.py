@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from model.arrays import Array, Floats, Integers
 from model.cluster_size import LARGEST_CLUSTER, can_be_split, smallest_clusters
 from model.configuration import Configuration, Shape, Strategy
 from model.progress import Progress
@@ -132,9 +133,12 @@ def evaluate(configuration: Configuration, shape: Shape, strategy: Strategy) -> 
         more; the message says which.
     """
     shapes = given_shape(configuration, shape)
-    degrees = [np.array([getattr(strategy, name)], dtype=float) for name in ("dp", "tp_model", "tp_ff", "pp", "ep")]
     strategies = Strategies(
-        *degrees,
+        dp=np.array([strategy.dp], dtype=float),
+        tp_model=np.array([strategy.tp_model], dtype=float),
+        tp_ff=np.array([strategy.tp_ff], dtype=float),
+        pp=np.array([strategy.pp], dtype=float),
+        ep=np.array([strategy.ep], dtype=float),
         microbatches=np.array([float(strategy.microbatches)]),
         interleaving=np.array([float(strategy.interleaving)]),
         zero_bubble=np.array([strategy.schedule == "zero-bubble"]),
@@ -174,10 +178,10 @@ def frame(configuration: Configuration, shapes: Shapes, strategies: Strategies, 
     """The columns of `simulate`, one row per case."""
     import pandas as pd
 
-    def integers(values):
-        return np.asarray(values).astype(np.int64)
+    def integers(values: Array) -> Integers:
+        return values.astype(np.int64)
 
-    def levels(degree):
+    def levels(degree: Floats) -> list[tuple[int, ...]]:
         return [tuple(row) for row in integers(degree).tolist()]
 
     tp_model, tp_ff = strategies.tp_model.prod(axis=-1), strategies.tp_ff.prod(axis=-1)

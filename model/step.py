@@ -74,7 +74,7 @@ def recomputation(assumptions: Assumptions) -> tuple[float, float]:
     return (RECOMPUTED_COMPUTE, RECOMPUTED_COMM) if assumptions.activations == "recomputed" else (1.0, 1.0)
 
 
-def bubble(stages: Floats, microbatches: Floats, interleaving: Floats) -> Floats:
+def bubble(stages: Floats, microbatches: Floats, interleaving: Numbers) -> Floats:
     """Share of a 1F1B pipeline's time in which a stage has nothing to do."""
     waiting = (interleaving - 1) * np.maximum(0, stages - microbatches)
     return (waiting + stages - 1) / (waiting + stages - 1 + interleaving * microbatches)
@@ -106,7 +106,7 @@ def batch_time(assumptions: Assumptions, pipeline: Floats, dp_comm: Floats, dp_l
     return (np.maximum(pipeline, dp_comm) if assumptions.overlap_dp else pipeline + dp_comm) + dp_latency
 
 
-def memory_bytes(params: Floats, dp: Floats, word_bytes: float) -> Floats:
+def memory_bytes(params: Floats, dp: Numbers, word_bytes: float) -> Floats:
     """Bytes of parameters and optimiser state on the whole cluster: 4 words per parameter are sharded over DP."""
     return params * word_bytes * dp + 4 * params * word_bytes
 
