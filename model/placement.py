@@ -215,8 +215,8 @@ def _could_be_best(pairs: PairColumns, low: Cost, high: Cost) -> Booleans:
     first: Integers = np.where(leads, number, len(number))
     leader = pairs.least(first)[:, usage]
     comm, latency = (np.take_along_axis(part, leader, axis=1) for part in high)
-    better: Booleans = (comm > low.comm) | (latency > low.latency)
-    return better | (leader == number)
+    could: Booleans = (comm > low.comm) | (latency > low.latency) | (leader == number)
+    return could
 
 
 def pipeline_expert_floor(

@@ -124,13 +124,13 @@ class Refinement:
 
     def _refine(self, depth: int, state: list[Integers], greedy: bool) -> None:
         options = self._count_options(depth, state)
-        self.group.progress.expect(OF_STAGE[depth] * options.sum())
+        self.group.progress.expect(OF_STAGE[depth] * int(options.sum()))
         chunks = row_chunks(len(options), options, CHUNK if greedy else FIRST_CHUNK)
         # Candidates come best first, and late ones are pruned: a chunk is about a third of the work that is left.
         sizes = [1.5**later if depth == 0 else 1 for later in reversed(range(len(chunks)))]
         for rows in self.group.progress.each(chunks, sizes):
             chunk = [part[rows] for part in state]
-            self.group.progress.spend(OF_CHUNK + OF_STAGE[depth] * options[rows].sum())
+            self.group.progress.spend(OF_CHUNK + OF_STAGE[depth] * int(options[rows].sum()))
             of_state, option, possible, costs = self.stages[depth](*(part[:, None] for part in chunk))
             if of_state is not None:
                 chunk = [part[of_state] for part in chunk]
