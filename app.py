@@ -99,6 +99,7 @@ from model.workspace import (
     edits,
     from_edits,
     from_json,
+    to_csv,
     to_json,
 )
 
@@ -2137,7 +2138,7 @@ with heading:
             )
             download(
                 "Points",
-                partial(results.to_csv, index=False),
+                partial(to_csv, results),
                 file_name="points.csv",
                 mime="text/csv",
                 help="Every column of every point of the curves (CSV).",
@@ -2244,7 +2245,7 @@ if curves and maximum.open:
         )
         download(
             "Table",
-            partial(found.assign(cost_usd=limits["cost_usd"]).to_csv, index=False),
+            partial(to_csv, found.assign(cost_usd=limits["cost_usd"])),
             file_name="limits.csv",
             mime="text/csv",
             help="The limits in FLOP and US$ (CSV).",

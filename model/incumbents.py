@@ -116,14 +116,14 @@ class Incumbents(Generic[Strategy]):
         self.tied, self.best = [pool.take(np.nonzero(kept)[0])], best
 
 
-def _communicates_more_than_faster_ones(tied: Placed) -> np.ndarray:
+def _communicates_more_than_faster_ones(tied: Placed[Strategy]) -> Booleans:
     """Which strategies have another of their cluster that is no slower, and communicates so much less that it wins."""
     order = np.lexsort((tied.time, tied.candidate.cluster))
     cluster, comm = tied.candidate.cluster[order], tied.comm[order]
     values, number = np.unique(comm, return_inverse=True)
     start = cluster * len(values)  # a running minimum starts anew with each cluster
     least = values[np.minimum.accumulate(number - start) + start]
-    more = np.empty(len(order), dtype=bool)
+    more: Booleans = np.empty(len(order), dtype=bool)
     more[order] = comm > least * (1 + 2 * TIE)
     return more
 

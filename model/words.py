@@ -1,7 +1,7 @@
 """Results in words: what tooltips, tables and sentences say, and what the terms in them mean."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -100,7 +100,7 @@ def facts(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Everything about each row of `simulate`, in words, by the titles that a tooltip shows."""
     import pandas as pd
 
-    def said(words, column: str) -> list[str]:
+    def said(words: Callable[[float], str], column: str) -> list[str]:
         return [words(value) for value in frame[column].tolist()]
 
     strategies = frame[["dp", "tp_model", "tp_ff", "pp", "ep"]].itertuples(index=False)
@@ -149,7 +149,7 @@ def described_limits(
     names, above = limits["configuration"].tolist(), limits["last_above_flop"].notna().tolist()
     ends_at_wall = [bool(at_the_wall[name]) for name in names]
     counts = limits["n_gpus"].astype(float).tolist()
-    cost = [capital_cost_usd(gpus[name], count) for name, count in zip(names, counts, strict=True)]
+    cost = [float(capital_cost_usd(gpus[name], count)) for name, count in zip(names, counts, strict=True)]
     guessed = ["price_usd" in gpus[name].guesses for name in names]
     marks = (["" if each else "≤ " for each in above], ["" if each else "≥ " for each in ends_at_wall])
     described = {

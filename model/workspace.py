@@ -34,6 +34,7 @@ MOST_VALUES = 100_000  # of a file without its results; the largest workspace ha
 MOST_BRACKETS = 500_000  # of a file; the results of the largest workspace have a fifth of them
 MOST_SENTENCE = 300
 MOST_QUOTED = 40  # characters of the input, twice in a sentence at most
+FORMULA = ("=", "+", "-", "@")  # that a spreadsheet runs
 DAMAGED = "This link is damaged or incomplete"
 
 # The version of the text of a link, and what such texts may refer back to instead of repeating it. The dictionary only
@@ -199,6 +200,32 @@ def to_json(workspace: Workspace, frame: "pd.DataFrame | None" = None) -> str:
     if frame is not None:
         output["results"] = _rows(frame)
     return json.dumps(output, allow_nan=False, ensure_ascii=False, indent=1)
+
+
+def to_csv(frame: "pd.DataFrame") -> str:
+    """The text of a table for spreadsheets and scripts, with a heading.
+
+    A name that a spreadsheet would run as a formula has an apostrophe before it, as one types it there: files and links
+    of strangers can hold any name.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of `simulate` or of `training_limits`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(to_csv(pd.DataFrame({"configuration": ["H100", "=1+1"], "gpu": "H100 SXM", "dp": 8})), end="")
+    configuration,gpu,dp
+    H100,H100 SXM,8
+    '=1+1,H100 SXM,8
+    """
+    names = {
+        column: [f"'{name}" if name.startswith(FORMULA) else name for name in frame[column]]
+        for column in ("configuration", "gpu")
+    }
+    return frame.assign(**names).to_csv(index=False)
 
 
 def from_json(text: str | bytes) -> Workspace:

@@ -34,7 +34,7 @@ from model.form import MOST_LEVELS, Input, changed, inputs, value_at
 from model.text import WORD_JOINER, plain
 from model.words import sentence
 from model.workload import MOST_AT_ONCE
-from model.workspace import LONGEST_LINK, Shown, Workspace, edits, from_json, to_json
+from model.workspace import LONGEST_LINK, Shown, Workspace, edits, from_json, to_csv, to_json
 from model.workspace import _packed as packed
 
 APP = Path(__file__).parents[1] / "app.py"
@@ -1155,7 +1155,7 @@ def test_downloads_hold_every_row_and_column_of_the_simulation(downloads):
     rows = json.loads(downloads["Complete output"]())["results"]
     assert [list(row) for row in rows] == [list(results)] * len(results)
     assert [row["training_flop"] for row in rows] == results["training_flop"].tolist()
-    assert downloads["Points"]() == results.to_csv(index=False)
+    assert downloads["Points"]() == to_csv(results)
     limits = model.training_limits(results)
     table = pd.read_csv(io.StringIO(downloads["Table"]()))
     pd.testing.assert_frame_equal(table[list(limits)], limits, check_dtype=False)

@@ -56,7 +56,26 @@ HEAVY = {
         H100, network=network(8, 32), scaling={"sequence_length": 4849845}, sweep=FINEST, assumptions=LONG
     ),
 }
+# Where nothing but latency counts, millions of strategies take the same time but for a billionth.
+ALL_TIE = variant(
+    H100,
+    gpu=H100.gpu.model_copy(
+        update={
+            "flop_per_clock_per_thread": {16: 1e-6},
+            "l2_bytes": 1e18,
+            "register_bytes_per_block": 1e18,
+            "sm_count": 108,
+        }
+    ),
+    network=[
+        {"name": "Node", "size": 8, "bandwidth": 6e11, "latency_s": 10.0},
+        {"name": "Cluster", "size": 2**20, "bandwidth": 1e21, "latency_s": 1.125e-6},
+        {"name": "Beyond", "bandwidth": 5e10, "latency_s": 1.125e-6},
+    ],
+    scaling={"batch": {"law": "zhang"}, "batch_multiplier": 1e6},
+)
 TOO_HEAVY = {
+    "all tie": ALL_TIE,
     "large levels": variant(H100, network=network(128, 64, 64), scaling=SPARSE, sweep=FINEST, assumptions=LONG),
     "large odd levels": variant(
         H100,
