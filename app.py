@@ -119,6 +119,7 @@ UTILIZATION, PARALLELISM, MAXIMUM, TIME, LEVERS, FORMS, WHEN, STRATEGY, REALITY 
     "Reality check",
 )
 THRESHOLDS = {str(percentage) for percentage in range(LEAST_THRESHOLD, MOST_THRESHOLD + 1)}
+MOST_IN_LEGEND = 30  # names: Vega lists no more of them
 LEAST_LABELLED = 0.05  # share of log(GPUs)
 LEAST_DRAWN, LEAST_SHARE = 0.0001, 0.0005  # of a step, that a chart draws and a table names
 PATIENCE_S, REFRESH_S = 0.4, 0.1  # of a simulation: until it shows its progress, and between two looks at it
@@ -414,15 +415,14 @@ class Bar:
         self.bar.progress((part + share) / parts, text=words)
 
 
-def simulate_all(configurations: list[Configuration], place, meanwhile) -> None:
-    """Fill the slots of configurations; call `meanwhile` if that takes long, and show a bar in `place`.
+def simulate_all(slots: list[tuple[Configuration, dict]], place, meanwhile) -> None:
+    """Fill the slots of configurations that are empty; call `meanwhile` if that takes long, and show a bar in `place`.
 
     After a lot of work it stops, as if it had been told to.
     """
-    bar, count = Bar("curves", place, stop, meanwhile), len(configurations)
+    bar, count = Bar("curves", place, stop, meanwhile), len(slots)
     operations = 0.0
-    for index, configuration in enumerate(configurations):
-        kept = slot(configuration)
+    for index, (configuration, kept) in enumerate(slots):
         if kept:  # alike but for its name
             continue
         if operations > MOST_AT_ONCE:
@@ -634,8 +634,10 @@ def keys_of(names) -> dict[str, str]:
     return {name: f"line {index}" for index, name in enumerate(names)}
 
 
-def legend_of(names) -> alt.Legend:
-    """A legend of lines above a chart, by their names."""
+def legend_of(names) -> alt.Legend | None:
+    """A legend of lines above a chart, by their names; of too many, the sidebar has them beside their colours."""
+    if len(names) > MOST_IN_LEGEND:
+        return None
     return alt.Legend(
         title=None,
         orient="top",
@@ -1378,7 +1380,7 @@ def asked_for(work: str, label: str, cases: int, curve: Curve, patience_s: float
     """Whether to work something out: at once if that is short, and else after a button that says how long it takes."""
     kept = small_slot(curve.configuration, "attainable")
     if "found" in kept:
-        Together(curve.configuration, len(kept["found"]), cases).expect(kept["found"].attrs["operations"])
+        Together(curve.configuration, cases).expect(kept["found"].attrs["operations"])
     seconds = cases * kept.get("seconds", 0)
     if (work, what_counts(curve.configuration)) in state.wanted or (kept and seconds <= patience_s):
         return True
@@ -1950,7 +1952,8 @@ if live:
 included = {key: entry for key, entry in entries.items() if entry.shown.included and entry.applied}
 slots = {key: slot(entry.applied) for key, entry in included.items()}
 if not state.stopped:
-    simulate_all([entry.applied for key, entry in included.items() if not slots[key]], running, draw_form)
+    empty = [(entry.applied, slots[key]) for key, entry in included.items() if not slots[key]]
+    simulate_all(empty, running, draw_form)
 unfinished = []
 for key, entry in included.items():
     kept, spoken = slots[key], f"**{plain(entry.valid.name)}**"

@@ -34,9 +34,7 @@ MOST_ASKED = 10**12  # GPUs, tokens of a batch, degrees: beyond every purpose, a
 TRAINING_RUN = "Training run"
 TOKENS_DEFAULT = 2048 * 2048
 FLOP_REFERENCE = 3e23
-MOST_USAGES = (
-    512  # ways to share the inner levels' units out that a search goes through: seconds, at worst tens of them
-)
+MOST_USAGES = 512  # ways to share the inner levels' units out; `workload` bounds what a search makes of them
 
 
 class Schema(BaseModel):

@@ -40,7 +40,7 @@ MARKING = 0.05  # share of the work that setting the mark is taken to be
 # Operations, as `Progress` counts them, as they were measured:
 OF_GROUP = 50_000  # of clusters that fill a network alike
 OF_FLOOR = 15  # of a cluster with one DP
-OF_ENTRY = 3  # of a table of costs
+OF_ENTRY = 2  # of a table of costs
 OF_BOUND = 2  # of what a degree costs at one usage
 OF_DEGREES = 250  # of DP, TP and PP, whose splits and schedules are listed
 OF_CANDIDATE = 40  # whose compute time is worked out

@@ -88,7 +88,7 @@ def attainable(configuration: Configuration, *, progress: Callable[[float], None
     import pandas as pd
 
     shapes = _continued(configuration)
-    with bounded(configuration, len(shapes), MOST_OF_ATTAINABLE, progress) as work:
+    with bounded(configuration, None, MOST_OF_ATTAINABLE, progress) as work:
         with work.part(SMALLEST_PART):
             trained, strategies = smallest_clusters(configuration, shapes, work)
         steps = step_times(configuration, shapes.take(trained), strategies)
@@ -403,7 +403,7 @@ def _limits_of_each(
     """
     tell = _shares(progress, len(changes) + 1)
     unchanged = attainable(configuration, progress=next(tell))
-    work = Together(configuration, len(unchanged), len(changes))
+    work = Together(configuration, len(changes))
     work.expect(unchanged.attrs["operations"])
     found = []
     for (change, by), listener in zip(changes, tell, strict=True):

@@ -8,18 +8,20 @@ from model.configuration import Configuration
 from model.progress import Progress, TooMuchWork
 
 # Operations, as `Progress` counts them. A processor of 2026 does 4e7 a second, or more.
-MOST_OF_CURVE = 6e7  # the presets take 3e5 to 4.2e6
-MOST_OF_ATTAINABLE = 1e8  # of all clusters, for each width
-MOST_OF_STRATEGY = 6e7
+MOST_OF_CURVE = 5e7  # the presets take 3e5 to 4.2e6
+MOST_OF_ATTAINABLE = 8e7  # of all clusters, for each width
+MOST_OF_STRATEGY = 4.5e7
 MOST_AT_ONCE = 5e8  # of the curves of a page, after which it asks before it goes on
 MOST_TOGETHER = 5e9  # of many curves that are compared, which show their progress and can be stopped
 
 
 @contextmanager
 def bounded(
-    configuration: Configuration, widths: int, most: float, listener: Callable[[float], None] | None
+    configuration: Configuration, widths: int | None, most: float, listener: Callable[[float], None] | None
 ) -> Iterator[Progress]:
     """The progress of a search over so many widths, which is refused with what to reduce if it is more than `most`.
+
+    No number of widths means that the sweep is continued up to the wall, wherever it is said to end.
 
     Raises
     ------
@@ -33,10 +35,10 @@ def bounded(
 
 
 class Together:
-    """The work of many curves like one of so many widths, which is refused as soon as it is known to be too much."""
+    """The work of many curves up to the wall, which is refused as soon as it is known to be too much."""
 
-    def __init__(self, configuration: Configuration, widths: int, curves: int):
-        self._configuration, self._widths, self._curves = configuration, widths, curves
+    def __init__(self, configuration: Configuration, curves: int):
+        self._configuration, self._curves = configuration, curves
         self._spent = 0.0
 
     def expect(self, operations: float) -> None:
@@ -56,15 +58,17 @@ class Together:
 
     def _check(self, operations: float) -> None:
         if operations > MOST_TOGETHER:
-            raise _refusal(f"{self._curves} curves like this are", self._configuration, self._widths)
+            raise _refusal(f"{self._curves} curves like this are", self._configuration, None)
 
 
-def _refusal(what: str, configuration: Configuration, widths: int) -> TooMuchWork:
+def _refusal(what: str, configuration: Configuration, widths: int | None) -> TooMuchWork:
     """More work than is done, and how to make it less."""
     sizes = [level.size for level in configuration.network if level.size]
     ways = math.prod(size.bit_length() for size in sizes)
     advice = []
-    if widths > 1:
+    if widths is None:
+        advice.append("sweep fewer widths, by a larger step of d_model or a larger smallest one")
+    elif widths > 1:
         advice.append(f"sweep fewer than {widths} widths, by a larger step of d_model or closer ends")
     if ways > 1:
         network = " × ".join(map(str, sizes))

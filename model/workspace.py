@@ -486,7 +486,8 @@ def _sentence(error: ValidationError) -> str:
 
 def _reason(detail: Mapping[str, Any]) -> str:
     if detail["type"] in _REASONS:
-        return _REASONS[detail["type"]].format(**detail.get("ctx", {})) + _got(detail["input"])
+        reason = _REASONS[detail["type"]].format(**detail.get("ctx", {}))
+        return reason.removesuffix(", not None") + _got(detail["input"])  # of very many, pydantic does not count all
     reason = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     quotes_at_length = detail["loc"][-1:] in (("configurations",), ("guesses",))  # all that are repeated or unknown
     return (_shortened(reason, 3 * MOST_QUOTED) if quotes_at_length else reason) + _got(detail["input"])

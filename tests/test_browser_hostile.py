@@ -12,6 +12,7 @@ from model import load_presets, workspace
 pytest_plugins = ("browser",)
 
 CHART = ".stVegaLiteChart"
+MANY = 47  # configurations; Vega lists 30
 H100 = load_presets()["GPU generations, dense"].configurations[0]
 HTML, MARKDOWN, FROM_RIGHT, OVERRIDE = NAMES = (
     "<img src=x onerror=alert(1)>",
@@ -141,3 +142,13 @@ def test_any_address_shows_the_page_and_says_what_was_wrong(visit):
         page.goto(f"{start}?{query}")
         settle(page)
         expect(page.locator("[data-testid=stMain] [data-testid=stAlert]")).to_contain_text(said)
+
+
+def test_more_configurations_than_a_legend_lists_are_drawn_all_the_same(visit):
+    """If this fails (an error in the console), charts of many configurations have no axes, or names on one another."""
+    many = [H100.model_dump(mode="json") | {"name": f"H100 ({count})", "sweep": SHORT} for count in range(MANY)]
+    document = json.dumps({"title": "Many", "description": "", "source": "", "configurations": many})
+    page = visit(edits=f"1.{workspace._packed(document)}")
+    expect(page.locator(f"{CHART} .mark-line path")).to_have_count(MANY)
+    expect(page.locator(f"{CHART} .role-legend-label text")).to_have_count(0)
+    open_tab(page, "When and cost")

@@ -155,7 +155,7 @@ def test_tables_that_are_too_large_are_refused_before_they_are_made(monkeypatch)
     made = []
     monkeypatch.setattr(NetworkCosts, "__init__", lambda *arguments: made.append(arguments))
     _kept_costs.cache_clear()
-    many_large_ones = variant(H100, network=network(255, 255, 63), scaling=SPARSE, sweep=FINEST, assumptions=LONG)
+    many_large_ones = variant(H100, network=network(255, 255, 255), scaling=SPARSE, sweep=FINEST, assumptions=LONG)
     refusal(simulate, many_large_ones)
     assert not made
 
