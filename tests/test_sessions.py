@@ -4,9 +4,11 @@ import asyncio
 import gc
 import random
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from itertools import permutations
+from typing import Any, TypeVar
 
 import pandas as pd
 import pytest
@@ -19,6 +21,7 @@ from model import Configuration, load_presets
 from model.configuration import MOST_CONFIGURATIONS
 from model.workspace import Workspace, edits, from_edits
 
+Result = TypeVar("Result")
 MAXIMUM = "Maximum training compute"
 VIEWS = (
     *("Utilization", "Parallelism", MAXIMUM, "Step time", "Levers", "Closed forms"),
@@ -33,6 +36,12 @@ def server(tmp_path_factory) -> Iterator[tuple[subprocess.Popen, str]]:
     with path.open("w") as log, server_process(APP, log) as running:
         yield running
     assert "Traceback" not in path.read_text()
+
+
+def finished(work: Coroutine[Any, Any, Result]) -> Result:
+    """What some work gives, done in a thread of its own: in this one Playwright's loop may be running."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def owned(owner: str, gpu_name: str) -> Configuration:
@@ -78,7 +87,7 @@ def test_names_are_seen_by_nobody_but_who_typed_them(server, gpu_name, value, vi
     """Curves are kept for all, by what counts in them: if this fails, with a name of whoever was first."""
     owners = ["Ada", "Boole"]
     names = ("Work of {}", "Run of {}", "Book of {}", "Level 0 of {}", "Level 1 of {}", gpu_name)
-    seen = asyncio.run(all_look_around(server[1], owners, gpu_name, value, views))
+    seen = finished(all_look_around(server[1], owners, gpu_name, value, views))
     for one, other in permutations(owners):
         for name in names:
             assert name.format(one).encode() in seen[one], f"{one} does not see “{name}”"
@@ -104,7 +113,7 @@ async def all_edit(url: str, presets: list[str], record: Record) -> list[tuple[s
 def test_everybody_sees_the_curves_of_their_own_values(server):
     """If this fails, an edit of one visitor changed the page, or the link, of another."""
     record, presets = Record(), ["GPU generations, dense", "GPU generations, dense", "Critical batch size"]
-    left = asyncio.run(all_edit(server[1], presets, record))
+    left = finished(all_edit(server[1], presets, record))
     assert len(record.edits) == 9 and not record.errors
     assert all(map(is_right, record.edits)), "a page drew other curves than those of its own values"
     for preset, link, values in left:
@@ -147,7 +156,7 @@ def slow(index: int) -> Configuration:
 )
 def test_who_leaves_stops_what_they_started(server, label, address):
     """If this fails, tabs that were closed keep the server busy."""
-    done, cpu_s = asyncio.run(leave_at_work(*server, label, **address))
+    done, cpu_s = finished(leave_at_work(*server, label, **address))
     assert done < 50, "there was not enough work to tell"
     assert cpu_s < 1, "the server works on for nobody"
 
