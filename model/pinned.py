@@ -24,7 +24,7 @@ from model.incumbents import Incumbents, Placed
 from model.integers import divisors
 from model.network import joined
 from model.parallelism import Degree, data_parallel, pipeline_expert, tensor_parallel
-from model.placement import Cost
+from model.placement import Cost, repeated
 from model.progress import Progress, TooMuchWork
 from model.refinement import FIRST_CHUNK, OF_CHUNK, row_chunks
 from model.scaling import Shapes, given_shape
@@ -263,12 +263,6 @@ def _common_divisors(given: int | None, *numbers: int) -> Integers:
     return np.array(divisors(common), dtype=np.int64)
 
 
-def _repeated(count: Integers) -> tuple[Integers, Integers]:
-    """Each index as often as `count` says, and the number of each repetition."""
-    index = np.repeat(np.arange(len(count)), count)
-    return index, np.arange(len(index)) - (np.cumsum(count) - count)[index]
-
-
 def _degrees(shape: Shape, n_gpus: int, pins: Pins, choices: Choices) -> Integers:
     """DP, TP, PP and EP, (4, cases), by TP and then PP: all that make up the cluster and divide model and batch."""
     if shape.batch_tokens % shape.sparsity:
@@ -366,7 +360,7 @@ def _unplaced(
         dp, tp, pp, ep = degrees[:, rows]
         progress.spend(OF_COUNT * len(dp) * len(counts))
         row, microbatches, interleaving, zero_bubble = _schedules(configuration, shape, dp, pp, counts, pins, choices)
-        case, number = _repeated((beyond - first)[rows][row])
+        case, number = repeated((beyond - first)[rows][row])
         row, split = row[case], first[rows][row[case]] + number
         order = np.lexsort((microbatches[case], zero_bubble[case], tp_ff[split], pp[row], tp[row]))
         row, split, case = row[order], split[order], case[order]
@@ -603,7 +597,7 @@ class Placing:
         _, tp_count, pp_ep_count = (kind.count[at] for kind, at in zip(kinds, where, strict=True))
         each = tp_count * pp_ep_count
         self.progress.spend(OF_PLACED * int(each.sum()))
-        part, number = _repeated(each)
+        part, number = repeated(each)
         numbers = (0, *divmod(number, pp_ep_count[part]))
         index = [kind.start[at][part] + nth for kind, at, nth in zip(kinds, where, numbers, strict=True)]
         costs = [_at(kind.cost, here) for kind, here in zip(kinds, index, strict=True)]

@@ -152,6 +152,12 @@ class CostTable:
     within: Cost
 
 
+def repeated(count: Integers) -> tuple[Integers, Integers]:
+    """Each index as often as `count` says, and the number of each repetition."""
+    index = np.repeat(np.arange(len(count)), count)
+    return index, np.arange(len(index)) - (np.cumsum(count) - count)[index]
+
+
 @dataclass(frozen=True)
 class Contenders:
     """The pairs of usages that could be the best for their sum, whatever they are compared with.
@@ -166,9 +172,7 @@ class Contenders:
 
     def of(self, row: Integers, usage: Integers) -> tuple[Integers, Integers]:
         """The contenders of each case: the number of the case, and the pair."""
-        count = self.count[row, usage]
-        case = np.repeat(np.arange(len(count)), count)
-        number = np.arange(len(case)) - (np.cumsum(count) - count)[case]
+        case, number = repeated(self.count[row, usage])
         return case, self.column[self.start[row, usage][case] + number]
 
 
